@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stages.ir.samples.sample_warnings import chance_warning
 from stages.report.advice.advise import advise
 from stages.report.advice.facts import Facts
+from stages.report.audio.load import load, overload
 from stages.report.board import board
 from stages.report.classes import check_classes
 from stages.report.cycles import PICTURE, cycles, far_off
@@ -31,6 +33,9 @@ _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")
 
 def write_report(job: Job[ReportConfig]) -> None:
     """Write report.json, report.html, report.md and their pictures into the job's folder."""
+    from stages.report.audio.picture import audio_svg
+    from stages.report.audio.section import PICTURE as AUDIO
+    from stages.report.audio.section import TABLE, audio_section, read_series, write_table
     from stages.report.html.extras import gathered
     from stages.report.html.page import page
     from stages.report.markdown import markdown
@@ -38,7 +43,9 @@ def write_report(job: Job[ReportConfig]) -> None:
 
     outputs = _reader(Path(job.inputs["emit"]))("model.json")["outputs"]
     check_classes(job.config.classes, prod(outputs[0]["shape"]))
-    report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"), job.config.clock)
+    series = read_series(job.inputs, job.config.classes)
+    audio = audio_section(series, job.config.detection, job.config.classes) if series is not None else None
+    report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"), job.config.clock, audio)
     (job.out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     (job.out / "report.md").write_text(markdown(report))
     timeline, ranges = timeline_svg(report), ""
@@ -48,16 +55,25 @@ def write_report(job: Job[ReportConfig]) -> None:
         ranges = ranges_svg(report["quantization"]["layers"])
         (job.out / RANGES).write_text(ranges)
         (job.out / FILE).write_bytes((job.inputs["ptq"] / "model.tflite").read_bytes())
-    extras = gathered(job.inputs, timeline, ranges, job.config.classes)
+    drawn = ""
+    if series is not None and audio is not None:
+        drawn = audio_svg(series, audio)
+        (job.out / AUDIO).write_text(drawn)
+        write_table(job.out / TABLE, series, audio["classes"])
+    extras = replace(gathered(job.inputs, timeline, ranges, job.config.classes), audio=drawn)
     (job.out / "report.html").write_text(page(report, extras))
 
 
 def build_report(
-    artifacts: Any, target: str, target_fields: dict[str, Any], clock: int | None = None
+    artifacts: Any,
+    target: str,
+    target_fields: dict[str, Any],
+    clock: int | None = None,
+    audio: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the report as a dictionary. docs/reference/report.md documents every field.
 
-    `clock` (Hz) is the recipe's, for a core.
+    `clock` (Hz) is the recipe's, for a core. `audio` is the section on recordings, without their `load`.
 
     `artifacts` maps stage kinds to folders. compile, simulate, verify and ptq are optional: their fields are then
     None or empty. Instructions are for the first inference; `minimum` and `maximum` are over all inferences.
@@ -120,6 +136,7 @@ def build_report(
         "chosen_by": chosen_by(tensorized, target_fields),
         "counted": tensorized.get("counted", 0),
         "streaming": streaming(tensorized),
+        "audio": None,
         "instructions": {
             "total": totals[0] if counted and totals else None,
             "minimum": min(totals) if counted and totals else None,
@@ -156,6 +173,10 @@ def build_report(
     }
     regions = {name: region for name, region in (target_fields["memory"] or {}).items() if isinstance(region, dict)}
     regions = {name: region for name, region in regions.items() if "speed" in region}
+    if audio is not None:
+        steps = [at for file in audio["files"] for at in range(file["first"], file["first"] + file["steps"])]
+        report["audio"] = {**audio, "load": load(report, [totals[at] for at in steps], audio["step_seconds"], clock)}
+        report["warnings"] += overload(report["audio"]["load"], audio["step_seconds"])
     ruled = frozenset((block["region"], block["part"]) for block in model.get("blocks", ()) if block.get("rules"))
     return {**report, "advice": advise(Facts(report, tensorized, laid_out, graph, regions, ruled))}
 

@@ -8,6 +8,22 @@ from pydantic import Field
 
 from stages.backends.targets.frequency import Frequency
 from stages.base import StageConfig
+from stages.support.options.strict_model import StrictModel
+
+
+class DetectionOptions(StrictModel):
+    """How scores over time become detections, for runs with WAV files.
+
+    threshold  score from which a keyword is detected, if the network has no output named `...detected`
+    keywords   classes to detect; by default the only one, or those that labels name
+    hold       seconds: a decision that follows another so soon belongs to the same detection
+    margin     seconds: a detection so long after a label's end still belongs to the label
+    """
+
+    threshold: float = 0.5
+    keywords: tuple[str, ...] = ()
+    hold: float = Field(default=0.5, ge=0, le=3600)
+    margin: float = Field(default=0.75, ge=0, le=3600)
 
 
 class ReportConfig(StageConfig):
@@ -15,6 +31,7 @@ class ReportConfig(StageConfig):
 
     `classes` are names for the elements of the network's first output, in order. report.html shows them instead of
     numbers. `clock` (Hz, or such as 100M) turns a core's estimated cycles into milliseconds; a board has its own.
+    `detection` is for WAV files: what counts as a detection.
     """
 
     kind: Literal["report"] = "report"
@@ -22,3 +39,4 @@ class ReportConfig(StageConfig):
     clock: Frequency | None = Field(
         default=None, description="clock of a core in Hz, such as 100M: estimated cycles are shown in milliseconds"
     )
+    detection: DetectionOptions = DetectionOptions()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.report.audio.text import audio_lines
 from stages.report.board import board_line, counted, per_mac, ran_line
 from stages.report.cycles import searched
 from stages.report.estimate import COLUMN, choice_line
@@ -125,6 +126,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     )
     if report.get("parts"):
         lines.append(("parts", parts_line(report["parts"], instructions["total"])))
+    if audio := report.get("audio"):
+        lines += audio_lines(audio)
     if effect := report.get("streaming"):
         lines.append(("streaming", effect_line(effect)))
     return lines

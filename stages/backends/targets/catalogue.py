@@ -7,7 +7,7 @@ memory at the board's addresses, a second firmware is linked for the same region
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,7 @@ class Board(StrictModel):
     timing       timing model of this chip, if the core has none or another
     flash        wait states, for estimated cycles
     chip         identification numbers for a debugger, in addition to those of the core
+    current_ma   current in mA while the core computes at `clock`, and supply_v in V, for the energy of audio networks
     """
 
     core: str
@@ -51,9 +52,14 @@ class Board(StrictModel):
     timing: str = ""
     flash: Flash | None = None
     chip: tuple[ChipNumber, ...] = ()
+    current_ma: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    supply_v: Annotated[float, Field(gt=0, le=1_000)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Board:
+        for key, needed in (("current_ma", "clock"), ("supply_v", "current_ma")):
+            if getattr(self, key) is not None and getattr(self, needed) is None:
+                raise mistake(f"needs `{needed}`", key, key=True)
         for wrong in mistakes(self.accelerator, self.memory) if self.accelerator is not None else ():
             raise wrong
         if self.flash is not None and self.flash.region not in self.memory.regions:
@@ -114,7 +120,7 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
     if board.machine:
         simulator = simulator.model_copy(update={"machine": board.machine})
     simulated = None if board.machine else moved(board.memory, core)
-    facts = BoardFacts(title=board.title, clock=board.clock, source=board.source)
+    facts = BoardFacts(**{key: getattr(board, key) for key in BoardFacts.model_fields})
     fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
     fields |= {"timing": board.timing or core.timing, "flash": board.flash, "chip": (*core.chip, *board.chip)}
     attached = None if board.accelerator is None else engine(board.accelerator, board.memory)

@@ -156,11 +156,16 @@ class Core(StrictModel):
 
 
 class BoardFacts(StrictModel):
-    """Facts about a board for reports: the maker's `title`, `clock` in Hz, `source` of both."""
+    """Facts about a board for reports: the maker's `title`, `clock` in Hz, `source` of both.
+
+    current_ma: at this clock, while it computes, in mA; supply_v: in V.
+    """
 
     title: str
     clock: int | None = None
     source: str = ""
+    current_ma: float | None = None
+    supply_v: float | None = None
 
 
 class Target(Core):

@@ -77,11 +77,8 @@ def audio_of(options: AudioOptions | None, rate: int | None, at: Sequence[str | 
 
 def model_rate(model: ModelSource) -> int | None:
     """Return the sample rate of the front end in the recipe's model entry; None without a front end."""
-    for part in getattr(model, "chain", ()):
-        frontend = getattr(part, "frontend", None)
-        if frontend is not None:
-            return int(frontend.sample_rate)
-    return None
+    frontend = getattr(model, "frontend", None)
+    return None if frontend is None else int(frontend.sample_rate)
 
 
 def is_wav(path: Path) -> bool:

@@ -21,6 +21,7 @@ class Extras:
     fed: str = ""
     timeline: str = ""
     ranges: str = ""
+    audio: str = ""
 
 
 def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:

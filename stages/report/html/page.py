@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stages.report.advice.advise import advice_line as line
+from stages.report.audio.text import audio_lines
 from stages.report.board import counted, per_mac
 from stages.report.html import RUN, command_mark
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
@@ -57,6 +58,7 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         rom_size={"width": ROM_WIDTH, "height": ROM_HEIGHT},
         rom_groups=[(name, sum(symbol.bytes for symbol in symbols)) for name, symbols in rom.items()],
         extras=extras,
+        audio=audio_lines(report["audio"]) if report.get("audio") else [],
         samples=[*extras.inputs, *extras.outputs],
         run=RUN,
         advice=[

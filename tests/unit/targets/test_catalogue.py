@@ -85,6 +85,17 @@ def test_clock_that_is_none(value: str) -> None:
         Board.model_validate({"core": "x", "title": "x", "memory": _memory(), "clock": value})
 
 
+def test_a_current_is_stated_at_a_clock() -> None:
+    board = {"core": "x", "title": "x", "memory": _memory(), "clock": "64M", "current_ma": 3.3, "supply_v": 3}
+    assert Board.model_validate(board).current_ma == 3.3
+    for missing, message in (("clock", "needs `clock`"), ("current_ma", "needs `current_ma`")):
+        with pytest.raises(ValidationError, match=message):
+            Board.model_validate({key: value for key, value in board.items() if key != missing})
+    for wrong in (0, -1, "12 mA", 1e9):
+        with pytest.raises(ValidationError, match="current_ma"):
+            Board.model_validate({**board, "current_ma": wrong})
+
+
 def loaded(target: Target, folder: Path, zeros: int) -> list[Any]:
     """What a program with so many bytes of .bss has loaders load."""
     from elftools.elf.elffile import ELFFile

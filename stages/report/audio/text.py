@@ -1,0 +1,75 @@
+"""Lines about recordings in the terminal and on the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stages.support.messages import escape
+
+
+def audio_lines(audio: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return name and value of each line, from report.json's `audio`."""
+    files = len(audio["files"])
+    steps = f"{audio['steps']:,} steps of {1000 * audio['step_seconds']:g} ms"
+    lines = [("audio", f"{files:,} file{'s' * (files != 1)}, {_length(audio['seconds'])}: {steps}{_rule(audio)}")]
+    lines += [
+        ("keyword", f"{escape.name(keyword['name'])}: {_result(audio, keyword)}") for keyword in audio["keywords"]
+    ]
+    if audio["labelled"] and audio["keywords"]:
+        rate = audio["false_accepts_per_hour"]
+        per_hour = f": {_rate(rate)} per hour" if rate is not None else ""
+        lines.append(("false accepts", f"{audio['false_accepts']:,} in {_length(audio['quiet_seconds'])}{per_hour}"))
+    if load := audio["load"]:
+        lines += _load(load, audio["step_seconds"])
+    return lines
+
+
+def _rule(audio: Mapping[str, Any]) -> str:
+    if not audio["keywords"]:
+        return ""
+    if audio["decision"]:
+        return f"; decisions of {escape.name(audio['decision'])}"
+    return f"; detected from {escape.name(audio['score'])} {audio['threshold']:g} on"
+
+
+def _result(audio: Mapping[str, Any], keyword: Mapping[str, Any]) -> str:
+    """`3 of 4 detected, 0.61 s after the start (0.80 s at most); 2 false accepts`."""
+    if not audio["labelled"]:
+        return _count(keyword["detections"], "detection") + ", no labels to compare with"
+    text = f"{keyword['detected']:,} of {keyword['labels']:,} detected"
+    if delay := keyword["after_start"]:
+        text += f", {delay['mean']:.2f} s after the start ({delay['most']:.2f} s at most)"
+    parts = [_count(keyword["false_accepts"], "false accept")]
+    parts += [f"{keyword[kind]:,} {kind}" for kind in ("confused", "repeated") if keyword[kind]]
+    return f"{text}; {', '.join(parts)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _length(seconds: float) -> str:
+    """`0.98 s`, `42 s`, `1.50 h`."""
+    return f"{seconds / 3600:.2f} h" if seconds >= 600 else f"{seconds:.3g} s"
+
+
+def _load(load: Mapping[str, Any], step_seconds: float) -> list[tuple[str, str]]:
+    work = f"{load['step']:,} {load['unit']} for {1000 * step_seconds:g} ms"
+    if load["duty"] is None:
+        return [("load", f"{work} ({load['most']:,} at most)")]
+    clock, longest = f"{load['clock'] / 1e6:g} MHz", _percent(load["longest"])
+    lines = [("duty cycle", f"{_percent(load['duty'])} at {clock}: {work} ({load['most']:,}, {longest}, at most)")]
+    if load["mah_per_hour"] is not None:
+        energy = f", {load['mwh_per_hour']:.3g} mWh" if load["mwh_per_hour"] is not None else ""
+        lines.append(("charge", f"{load['mah_per_hour']:.3g} mAh{energy} per hour, only while it computes"))
+    return lines
+
+
+def _rate(number: float) -> str:
+    """`1,043`, `12.5`, `0.65`."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
