@@ -18,10 +18,11 @@ from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.operators import build
 from stages.ir.models.spec import FileModel, OpModel
 from stages.ir.models.tflite_reader import read
+from stages.ir.models.tflite_writer import Tensor
 from stages.ir.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages, verified
-from tests.support.variables import frames
+from tests.support.variables import Streaming, frames
 
 STEPS = 7
 
@@ -76,6 +77,62 @@ def lstm_network(dtype: str = "int8") -> bytes:
     return b.build()
 
 
+def rnn_network(dtype: str = "float32") -> bytes:
+    """Two simple RNN, of which the second is time-major."""
+    rng, b = np.random.default_rng(6), ModelBuilder()
+
+    def weights(*shape: int) -> np.ndarray:
+        return rng.uniform(-0.7, 0.7, shape).astype(np.float32)
+
+    y = b.input("x", (2, 3, 5), dtype)
+    y = b.rnn(y, weights(6, 5), weights(6, 6), weights(6), name="first")
+    b.output(b.rnn(y, weights(4, 6), weights(4, 4), weights(4), activation="relu", time_major=True, name="second"))
+    return b.build()
+
+
+def gru_network(dtype: str = "int8") -> bytes:
+    """A GRU as Keras unrolls it, of plain operators, whose state is a resource variable."""
+    rng, b, integers, units = np.random.default_rng(7), Streaming(), dtype == "int8", 6
+    quants = {"x": (0.03, 4), "h": (1 / 128, 0), "sums": (0.04, -2), "gate": (1 / 256, -128)}
+
+    def quant(name: str) -> tuple[float, int] | None:
+        return quants[name] if integers else None
+
+    def product(y: Tensor, name: str) -> Tensor:
+        """Three gates of units each."""
+        drawn = rng.integers(-127, 128, (3 * units, y.shape[1]))
+        weights = drawn.astype(np.int8) if integers else (drawn / 127).astype(np.float32)
+        scale = 0.008 if integers else None
+        return b.fully_connected(y, weights, weight_scale=scale, out=quant("sums"), name=name)
+
+    def gate(y: Tensor, at: int) -> Tensor:
+        ends = [
+            b.constant(f"{y.name}/{at}/{n}", np.array(end, np.int32)) for n, end in enumerate(((0, at), (1, units)))
+        ]
+        return b.emit("SLICE", [y, *ends], (1, units), quant("sums"), f"{y.name}/gate{at}")
+
+    handle = b.resource("h", np.zeros((1, units), dtype), quant("h"))
+    x, h = b.input("x", (1, 2, 5), dtype, *(quant("x") or (None,))), b.read(handle, (1, units), dtype, quant("h"))
+    for step in range(2):
+        ends = [b.constant(f"{step}/{n}", np.array(end, np.int32)) for n, end in enumerate(((0, step, 0), (1, 1, 5)))]
+        row = b.reshape(b.emit("SLICE", [x, *ends], (1, 1, 5), quant("x"), f"{step}/x"), (1, 5), name=f"{step}/row")
+        a, r = product(row, f"{step}/ahead"), product(h, f"{step}/back")
+        update, reset = (
+            b.logistic(
+                b.add(gate(a, at), gate(r, at), out=quant("sums"), name=f"{step}/sum{at}"), name=f"{step}/gate{at}"
+            )
+            for at in (0, units)
+        )
+        back = b.mul(reset, gate(r, 2 * units), out=quant("sums"), name=f"{step}/reset")
+        new = b.tanh(b.add(gate(a, 2 * units), back, out=quant("sums"), name=f"{step}/sum"), name=f"{step}/new")
+        difference = b.sub(h, new, out=quant("sums"), name=f"{step}/difference")
+        change = b.mul(update, difference, out=quant("h"), name=f"{step}/change")
+        h = b.add(new, change, out=quant("h"), name=f"{step}/h")
+    b.assign(handle, h)
+    b.output(h)
+    return b.build()
+
+
 def emitted(folder: Path, tflite: bytes, **options: str) -> Path:
     (folder / "model.tflite").write_bytes(tflite)
     model = FileModel(file=str(folder / "model.tflite"))
@@ -115,8 +172,14 @@ def test_a_sequence_is_litert_s(
     assert STEPS in differing(reference, given, found, ()), "a reset has an effect"
 
 
+def test_a_sequence_of_rnn_is_litert_s(tmp_path: Path) -> None:
+    found = verified(rnn_network(), "host", tmp_path, {"simulate": {"inputs": {"random": 2, "steps": STEPS}}})
+    assert (found["inputs"], found["mismatches"], found["layers_checked"]) == (4 * STEPS, 0, 2)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_resource_variables_are_state(tmp_path: Path, dtype: str) -> None:
+@pytest.mark.parametrize("frames", [frames, gru_network], ids=["frames", "gru"])
+def test_resource_variables_are_state(tmp_path: Path, frames: Callable[[str], bytes], dtype: str) -> None:
     """As LiteRT runs the file itself: it begins with what CALL_ONCE assigns, here and after model_reset()."""
     (tmp_path / "model.tflite").write_bytes(frames(dtype))
     made = run_stages(FileModel(file=str(tmp_path / "model.tflite")), target_named("host"), tmp_path / "made")
@@ -166,9 +229,9 @@ void kws_layer_done(unsigned layer)
 
 static void step(int8_t stream, int8_t number, int8_t *out)
 {
-    int8_t x[KWS_INPUT0_BYTES];
-    for (unsigned i = 0; i < sizeof x; i++)
-        x[i] = (int8_t)((stream ? 31 : 71) * number + 29 * (int)i + 5);
+    VALUE x[KWS_INPUT0_BYTES / sizeof(VALUE)];
+    for (unsigned i = 0; i < sizeof x / sizeof x[0]; i++)
+        x[i] = (VALUE)((int8_t)((stream ? 31 : 71) * number + 29 * (int)i + 5)) / SCALE;
     kws_run((const void *[]){x}, (void *[]){out});
 }
 
@@ -194,17 +257,57 @@ int main(void)
 """
 
 
-def test_two_states_alternate_and_traces_follow_the_memory(tmp_path: Path) -> None:
-    made = emitted(tmp_path, network(), arena="caller", prefix="kws", weights="c")
+def onnx_network(folder: Path) -> FileModel:
+    """An LSTM in both directions, whose states are joined, and a GRU that begins anew in each run."""
+    pytest.importorskip("onnx")
+    from tests.support.onnx_graphs import drawn, node
+    from tests.support.onnx_graphs import model as onnx_model
+
+    nodes = [
+        node("LSTM", ["x", "w", "r", "b", "", "h", "c"], ["y", "hn", "cn"], hidden_size=4, direction="bidirectional"),
+        node("Reshape", ["y", "rows"], ["z"]),
+        node("GRU", ["z", "gw", "gr"], ["", "last"], hidden_size=3, linear_before_reset=1),
+        node("Tanh", ["last"], ["out"]),
+    ]
+    sizes = {"w": (2, 16, 5), "r": (2, 16, 4), "b": (2, 32), "gw": (1, 9, 8), "gr": (1, 9, 3)}
+    constants = {name: drawn(at, *shape) for at, (name, shape) in enumerate(sizes.items())}
+    shapes = {"x": (3, 1, 5), "h": (2, 1, 4), "c": (2, 1, 4)}
+    constants["rows"] = np.array([3, 1, 8], np.int64)
+    net = onnx_model(nodes, shapes, ["out", "hn", "cn"], constants, opset=14)
+    (folder / "net.onnx").write_bytes(net.SerializeToString())
+    return FileModel(file=str(folder / "net.onnx"), states={"hn": "h", "cn": "c"})
+
+
+def test_states_of_onnx_are_onnx_runtime_s(tmp_path: Path) -> None:
+    """Over sequences; the firmware keeps the joined states only."""
+    pytest.importorskip("onnxruntime")
+    configs = {"simulate": {"inputs": {"random": 2, "steps": STEPS}}}
+    found = verified(onnx_network(tmp_path), "host", tmp_path, configs)
+    assert (found["inputs"], found["mismatches"]) == (4 * STEPS, 0)
+    assert found["float"]["max_relative"] < 1e-5
+    state = json.loads((tmp_path / "run/emit/model.json").read_text())["state"]
+    assert [tensor["name"] for tensor in state["tensors"]] == ["h/state", "c/state"]
+
+
+@pytest.mark.parametrize("kind", ["svdf", "lstm", "gru", "onnx"])
+def test_two_states_alternate_and_traces_follow_the_memory(tmp_path: Path, kind: str) -> None:
+    networks = {"svdf": network, "lstm": lstm_network, "gru": gru_network}
+    options = {"arena": "caller", "prefix": "kws", "weights": "c"}
+    if kind == "onnx":
+        model = onnx_network(tmp_path)
+        made = run_stages(model, target_named("host"), tmp_path / "made", configs={"emit": options})["emit"]
+    else:
+        made = emitted(tmp_path, networks[kind](), **options)
     described, src = json.loads((made / "model.json").read_text()), made / "src"
     (tmp_path / "main.c").write_text(TWO_STREAMS)
     files = [
         one if isinstance(one, str) else one["path"] for kind in ("c", "trace") for one in described["sources"][kind]
     ]
-    command = ["gcc", "-std=c11", "-Wall", "-Werror", "-DMODEL_HOOK", f"-I{src}", str(tmp_path / "main.c")]
+    value = ["-DVALUE=float", "-DSCALE=40"] if kind == "onnx" else ["-DVALUE=int8_t", "-DSCALE=1"]
+    command = ["gcc", "-std=c11", "-Wall", "-Werror", "-DMODEL_HOOK", *value, f"-I{src}", str(tmp_path / "main.c")]
     subprocess.run([*command, *(str(src / file) for file in files), "-o", str(tmp_path / "a.out"), "-lm"], check=True)
     told = subprocess.run([str(tmp_path / "a.out")], check=True, capture_output=True, text=True).stdout
-    assert told == "0 wrong, 24 traces\n"
+    assert told == f"0 wrong, {24 if kind in ('svdf', 'lstm') else 0} traces\n"  # others end with the state
 
 
 def test_all_stages_judge_sequences(tmp_path: Path) -> None:
