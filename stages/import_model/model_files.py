@@ -63,7 +63,7 @@ def _key_entry(model: ModelSource) -> dict[str, Any]:
             ]
         }
     entry = model.model_dump(mode="json")
-    for key in ("signature", *ONNX_OPTIONS):
+    for key in ("signature", "incremental", *ONNX_OPTIONS):
         if entry.get(key, "") is None:
             del entry[key]
     if "file" in entry:

@@ -8,6 +8,8 @@ Artifact:
 - module.json: the Relax module (stages.ir.relax_module)
 - tensors.json: tensors and operators (stages.import_model.describe)
 - import.json: {name, sha256 and bytes of the original file, operators, macs, signature, warnings}
+- window.tflite: the network over the whole window, if model.tflite takes new frames only (stages.import_model.
+  incremental); import.json then has incremental: {frames, window, axis}
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from stages.ir.models.sources import ModelSource
 
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
+WINDOW = "window.tflite"
 
 
 class ImportConfig(StageConfig):
@@ -87,6 +90,7 @@ class ImportStage(Stage[ImportConfig]):
         quantized = "ptq" in job.inputs
         parts: tuple[Any, ...] = ()
         of_onnx = is_onnx(job.model) and not quantized
+        window: dict[str, Any] = {}
         if isinstance(job.model, ChainModel) and not quantized:
             with error_at("model", "chain"):
                 joined_model = _joined(job.model, job.files)
@@ -96,6 +100,7 @@ class ImportStage(Stage[ImportConfig]):
             assert not isinstance(job.model, ChainModel)
             data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job.model, job.files)
             normalized_model = (_from_onnx if of_onnx else _from_tflite)(job, data, escape.name(source, 200))
+            normalized_model, window = _of_frames(job, normalized_model, escape.name(source, 200))
         info = normalized_model.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(normalized_model.data, info)
@@ -163,6 +168,29 @@ def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized
 
     # The quantized file of ptq has one graph.
     return normalized(data, source, None if "ptq" in job.inputs else getattr(job.model, "signature", None))
+
+
+def _of_frames(
+    job: Job[ImportConfig], normalized_model: Normalized, source: str
+) -> tuple[Normalized, dict[str, dict[str, int]]]:
+    """Return the network of new frames if the recipe has `incremental`, and its entry in import.json.
+
+    The network over the whole window is written for verify.
+    """
+    options = getattr(job.model, "window", None)
+    if options is None:
+        return normalized_model, {}
+    from dataclasses import replace
+
+    from stages.import_model.incremental import incremental
+
+    network = incremental(
+        normalized_model.data, normalized_model.info, source, frames=options.frames, axis=options.axis
+    )
+    (job.out / WINDOW).write_bytes(normalized_model.data)
+    notes = (*normalized_model.notes, *network.notes)
+    window = {"frames": network.frames, "window": network.window, "axis": network.axis}
+    return replace(normalized_model, data=network.data, info=network.info, notes=notes), {"incremental": window}
 
 
 def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:

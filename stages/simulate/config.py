@@ -25,7 +25,7 @@ class InputsConfig(StageConfig):
     float32 is also allowed for quantized inputs. A .wav has an inference for each step of `audio`. `encoding` is the
     encoding of the files' numbers, if it differs from the network's.
     With state, each of `random` and `extremes` is a sequence of `steps` inferences, and each file is a sequence. The
-    state is reset before each sequence.
+    state is reset before each sequence. The default is 8 steps; for an incremental network 8 more than fill its window.
     `labels` is a .npy with the class of each inference from `files`; for WAV files also a .csv or .tsv with the columns
     file, start, end and class, or Audacity's label tracks, such as labels/*.txt.
     """
@@ -33,7 +33,7 @@ class InputsConfig(StageConfig):
     random: int = Field(default=4, ge=0, le=10_000)
     seed: int = Field(default=1, ge=0)
     extremes: bool = True
-    steps: int = Field(default=8, ge=1, le=10_000)
+    steps: int | None = Field(default=None, ge=1, le=10_000)
     files: tuple[Pathname, ...] = ()
     encoding: Encoding | None = None
     audio: AudioOptions | None = None

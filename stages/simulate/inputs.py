@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LABELS = "labels"
 MANY_RUNS = 10_000  # inferences of WAV files, from which the run warns
+STEPS = 8  # inferences of a sequence, unless the recipe sets them
 _FILES = ("stages", "simulate", "inputs", "files")
 _LABELS = ("stages", "simulate", "inputs", "labels")
 _AUDIO = ("stages", "simulate", "inputs", "audio")
@@ -60,6 +61,7 @@ def make_inputs(
     *,
     stateful: bool = False,
     rate: int | None = None,
+    fill: int = 0,
 ) -> list[Inference]:
     """Return all inferences of a run, in the order that InputsConfig describes.
 
@@ -68,13 +70,14 @@ def make_inputs(
     classes   elements of the first output: the upper bound of labels
     stateful  random inputs and extremes are sequences
     rate      samples per second of the network's front end, None without one
+    fill      inferences until the window of an incremental network is full
 
     Raises StageError if there are no inputs, or a file does not fit the network's inputs.
     """
     import numpy as np
 
     inferences: list[Inference] = []
-    steps = range(config.steps if stateful else 1)
+    steps = range((config.steps or fill + STEPS) if stateful else 1)
     for index in range(config.random):
         generator = np.random.default_rng((config.seed, index))
         for step in steps:

@@ -36,8 +36,9 @@ def simulate(job: Job[SimulateConfig]) -> None:
     """Write inputs.bin (as the firmware read it), outputs.bin, trace.bin, counts.json and inputs.json."""
     model = json.loads((job.inputs["emit"] / "model.json").read_text())
     rate, classes = model_rate(job.model), prod(model["outputs"][0]["shape"])
+    stateful, fill = "state" in model, _runs_to_fill(job)
     inferences = make_inputs(
-        job.config.inputs, model["inputs"], job.files, classes, stateful="state" in model, rate=rate
+        job.config.inputs, model["inputs"], job.files, classes, stateful=stateful, rate=rate, fill=fill
     )
     audio = recordings(job.config.inputs, inferences, model["inputs"], job.files, rate)
     for warning in audio["warnings"] if audio is not None else ():
@@ -97,6 +98,13 @@ def simulate(job: Job[SimulateConfig]) -> None:
     job.log(f"{runs}, {run.totals[0]:,} {counted} in the first")
     if "cycles" in counts:
         job.log(f"{counts['cycles']['total']['estimate']:,} cycles by the timing model {counts['cycles']['model']}")
+
+
+def _runs_to_fill(job: Job[SimulateConfig]) -> int:
+    """Return the inferences until the window of an incremental network is full; 0 for other networks."""
+    imported = job.inputs.get("import")
+    facts = {} if imported is None else json.loads((imported / "import.json").read_text()).get("incremental", {})
+    return -(-facts["window"] // facts["frames"]) if facts else 0
 
 
 class _Board:

@@ -19,6 +19,7 @@ class SimulateStage(Stage[SimulateConfig]):
     kind = "simulate"
     config = SimulateConfig
     consumes = ("emit", "compile")
+    may_consume = ("import",)
 
     def parameters(self, config: SimulateConfig) -> dict[str, Any]:
         """Return the options; for a board with the time, so that its results are never reused."""

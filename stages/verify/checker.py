@@ -20,6 +20,7 @@ from stages.verify.graph_reference import Distance, GraphReference
 from stages.verify.onnx_layers import OnnxLayers
 from stages.verify.records import Port, Records
 from stages.verify.reference_name import reference_name
+from stages.verify.whole_window import WholeWindow
 
 LiteRT = Reference | PartitionedReference | OnnxReference
 AnyReference = LiteRT | GraphReference | OnnxLayers
@@ -44,9 +45,10 @@ class _Checker:
         tolerance: float,
         litert: LiteRT | None,
         formulas: Formulas | None,
+        window: WholeWindow | None = None,
     ) -> None:
         self.reference, self.records, self.tolerance = reference, records, tolerance
-        self.litert, self.formulas = litert, formulas
+        self.litert, self.formulas, self.window = litert, formulas, window
         self.distance = {"outputs": Distance(), "layers": Distance()}
         self.wrong_values = 0
         self.first_output: _Mismatch | None = None
@@ -68,10 +70,15 @@ class _Checker:
                 self.litert.reset()
             if self.formulas is not None:
                 self.formulas.reset()
+            if self.window is not None:
+                self.window.reset()
         if isinstance(self.reference, OnnxLayers):
             self.reference.firmware_has(self._tensors(index), self.tolerance)
         expected = self.reference.run(records.inputs_of(index))
         actual = records.outputs.row(index)
+        if self.window is not None:
+            of_ports = list(zip(records.outputs.ports, actual, strict=True))
+            self.window.inference(records.names[index], records.inputs_of(index), of_ports)
         outputs = [
             (port, difference(ours, theirs.reshape(port.shape)))
             for port, ours, theirs in zip(records.outputs.ports, actual, expected, strict=True)
@@ -191,6 +198,7 @@ def check(
     without: Collection[int] = (),
     litert: LiteRT | None = None,
     formulas: Formulas | None = None,
+    window: WholeWindow | None = None,
 ) -> dict[str, Any]:
     """Compare all inferences and return the content of verify.json.
 
@@ -199,6 +207,7 @@ def check(
     without    inferences to skip; named in `without_reference`
     litert     LiteRT or ONNX Runtime if `reference` is the integer graph; `distance` is measured from it
     formulas   check of plug-in layers
+    window     check of an incremental network against the whole window
 
     An inference that differs after the reference overflowed float32 is not verified; `overflowed` has its name and
     the tensor. Inferences with near ties after float layers (stages.verify.float_ties) are verified except for the
@@ -211,7 +220,7 @@ def check(
     if not count:
         raise StageError("nothing to verify: the firmware got no inputs")
     without = _with_rest_of_sequences(records, without)
-    work = _Checker(reference, records, tolerance, litert, formulas)
+    work = _Checker(reference, records, tolerance, litert, formulas, window)
     for index in range(count):
         if index not in without:
             begins(index)
@@ -222,6 +231,8 @@ def check(
         raise _error(work, checked)
     if formulas is not None and formulas.wrong is not None:
         raise formulas.wrong
+    if window is not None and window.wrong is not None:
+        raise window.wrong
     if not judged:
         raise _nothing_left(work)
     accuracy = None
@@ -241,6 +252,7 @@ def check(
         "accuracy": accuracy,
         "distance": None if litert is None else {name: sums.as_dict() for name, sums in work.distance.items()},
         "float": _float(work),
+        **({} if window is None else {"whole_window": window.described}),
     }
 
 

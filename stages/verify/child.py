@@ -141,6 +141,7 @@ def _main() -> int:
     from stages.verify.graph_reference import GraphReference
     from stages.verify.onnx import check_onnx
     from stages.verify.records import Records
+    from stages.verify.whole_window import whole_window
 
     def send(**message: Any) -> None:
         print(json.dumps(message), flush=True)
@@ -168,6 +169,7 @@ def _main() -> int:
                 without=job["without"],
                 litert=litert if has_graph else None,
                 formulas=_formulas(Path(job["graph"]), litert, job["tolerance"]),
+                window=None if has_graph else whole_window(model.parent, job["tolerance"]),
             )
         send(result=result)
     except StageError as error:

@@ -75,6 +75,11 @@ class Verify(Stage[VerifyConfig]):
             f"{result['inputs']} inferences, {result['outputs_checked']} output values and {result['layers_checked']} "
             f"layers equal {result['reference']}"
         )
+        if window := result.get("whole_window"):
+            job.log(
+                f"all {window['inputs']} outputs equal the whole window of {window['window']} frames, from the first "
+                "run on: before it, the window holds zeros"
+            )
         if distance is not None:
             job.log(
                 "outputs: {differing} of {values} values differ from the reference, by at most {largest:g}".format(

@@ -24,10 +24,12 @@ def local_model(model: ModelSource, root: Path, made: Mapping[str, Path]) -> Mod
     """Return the graph of import's artifact (in `made`), else of the local file, else None.
 
     A file that import will refuse gives None, because import reports more; except for an unknown signature. Shapes that
-    the file leaves open are only known after import.
+    the file leaves open, and an incremental network, are only known after import.
     """
     if "import" in made:
         return read((made["import"] / IMPORTED).read_bytes())
+    if getattr(model, "window", None) is not None:
+        return None
     try:
         return sound_model(model, root)
     except UnknownSignature:

@@ -32,7 +32,29 @@ ONNX_OPTIONS = ("shapes", "constants", "states", "layout")
 Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Field(min_length=1)]
 
 
-class _WholeModel(StrictModel):
+class Incremental(StrictModel):
+    """`incremental: {frames: 2}`: each run takes the new frames of a window of time (stages.import_model.incremental).
+
+    frames  new frames per run; by default the number that the strides in time need
+    axis    axis of time in the input's shape; by default the first after the batch
+    """
+
+    frames: Size | None = None
+    axis: Annotated[int, Field(ge=1, le=7)] | None = None
+
+
+class _Windowed(StrictModel):
+    """Option of models that may take a window of time."""
+
+    incremental: bool | Incremental | None = None
+
+    @property
+    def window(self) -> Incremental | None:
+        """The options of an incremental network; None if each run takes the whole window."""
+        return Incremental() if self.incremental is True else self.incremental or None
+
+
+class _WholeModel(_Windowed):
     """Options of a TFLite or ONNX file, whose name tells the format.
 
     signature  entry point of a TFLite file, by default the first
@@ -55,10 +77,10 @@ class _WholeModel(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for key in ("signature",) if is_onnx(self) else ONNX_OPTIONS:
-            if getattr(self, key) is not None:
+        for key in ("signature", "incremental") if is_onnx(self) else ONNX_OPTIONS:
+            if getattr(self, key) not in (None, False):
                 named = escape.quoted(Path(self.source).name)
-                kind = "a TFLite" if key == "signature" else "an ONNX"
+                kind = "a TFLite" if is_onnx(self) else "an ONNX"
                 raise mistake(f"{key} is an option of {kind} file, and {named} is not one", key, key=True)
         return self
 
@@ -103,7 +125,7 @@ class WeightBits(StrictModel):
     bits: int = Field(ge=2, le=8)
 
 
-class ZooModel(StrictModel):
+class ZooModel(_Windowed):
     """A topology of the zoo with seeded weights: `mobilenet_v1_1.0_224`, `ds_cnn`, ..."""
 
     zoo: Annotated[str, AfterValidator(check)]
@@ -119,7 +141,7 @@ class ZooModel(StrictModel):
         return self
 
 
-class PluginModel(StrictModel):
+class PluginModel(_Windowed):
     """A topology of a plug-in; `build(dtype, seed)` of its module returns a TFLite file."""
 
     modules: ClassVar[Mapping[str, str]] = {}
