@@ -66,6 +66,10 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [("board", board_line(report["board"], ran))] if report.get("board") else []
     lines += [("ran", ran_line(ran))] if ran else []
     lines.append(("verify", _verdict(verify) if verify else "not run: outputs were not compared"))
+    if window := verify.get("whole_window"):
+        frames = f"{window['frames']} new frame{'s' if window['frames'] > 1 else ''} per run"
+        equal = f"all {window['inputs']:,} inferences equal the network over {window['window']} frames"
+        lines.append(("window", f"{equal}, zeros before the first; {frames}"))
     if verify.get("without_reference"):
         lines.append(("not verified", f"{', '.join(verify['without_reference'])}: LiteRT aborts on this input"))
     if verify.get("overflowed"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 from stages.import_model.incremental.rows import Pieces, Range, Rows, pieces
@@ -44,7 +44,7 @@ def plan(info: ModelInfo, source: int, rows: Rows, frames: int) -> Plan:
     forced: dict[int, str] = {}
     while True:
         planned = _tracked(info, source, rows, frames, forced)
-        blocked = _demand(info, planned)
+        blocked = _demand(info, source, planned)
         if blocked is None:
             return planned
         forced[blocked.index] = "has padding in time, which a pool leaves out of its window"
@@ -105,7 +105,7 @@ def _check_reuse(operator: OperatorInfo, info: ModelInfo, step: Step, frames: in
         raise WholeWindow(f"has {rows.count} rows, all of them new in each run")
 
 
-def _demand(info: ModelInfo, planned: Plan) -> OperatorInfo | None:
+def _demand(info: ModelInfo, source: int, planned: Plan) -> OperatorInfo | None:
     """Set the pieces of each tensor, from the outputs back to the input.
 
     Returns an operator that cannot compute its rows; None if all can.
@@ -132,7 +132,6 @@ def _demand(info: ModelInfo, planned: Plan) -> OperatorInfo | None:
                 return operator
             for position, needed in step.reads(part).items():
                 demand(operator.inputs[position], needed)
-    for index, parts in demands.items():
-        if index not in planned.pieces:  # the input
-            planned.pieces[index] = pieces(planned.rows[index], planned.frames, parts)
+    needed, count = pieces(planned.rows[source], planned.frames, demands[source]), planned.rows[source].count
+    planned.pieces[source] = replace(needed, fresh=(count - planned.frames, count))
     return None
