@@ -8,8 +8,8 @@ Artifact:
 - module.json: the Relax module (stages.ir.relax_module)
 - tensors.json: tensors and operators (stages.import_model.describe)
 - import.json: {name, sha256 and bytes of the original file, operators, macs, signature, warnings}
-- window.tflite: the network over the whole window, if model.tflite takes new frames only (stages.import_model.
-  incremental); import.json then has incremental: {frames, window, axis}
+- window.tflite: for an incremental network (stages.import_model.incremental) the same with the network over the whole
+  window; import.json then has incremental: {frames, window}
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from stages.import_model.normalize import Normalized
     from stages.ir.model_info import ModelInfo
     from stages.ir.models.sources import ModelSource
+    from stages.ir.models.spec import Incremental
 
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 WINDOW = "window.tflite"
@@ -90,17 +91,19 @@ class ImportStage(Stage[ImportConfig]):
         quantized = "ptq" in job.inputs
         parts: tuple[Any, ...] = ()
         of_onnx = is_onnx(job.model) and not quantized
-        window: dict[str, Any] = {}
         if isinstance(job.model, ChainModel) and not quantized:
             with error_at("model", "chain"):
-                joined_model = _joined(job.model, job.files)
-            normalized_model, parts = joined_model.file, joined_model.parts
-            data = normalized_model.data
+                joined_model, windowed = _joined(job.model, job.files)
+            parts = joined_model.parts
+            data = joined_model.file.data
         else:
             assert not isinstance(job.model, ChainModel)
             data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job.model, job.files)
             normalized_model = (_from_onnx if of_onnx else _from_tflite)(job, data, escape.name(source, 200))
-            normalized_model, window = _of_frames(job, normalized_model, escape.name(source, 200))
+            windowed = _of_frames(getattr(job.model, "window", None), normalized_model, escape.name(source, 200))
+        normalized_model = windowed.network
+        if windowed.facts:
+            (job.out / WINDOW).write_bytes(windowed.whole.data)
         info = normalized_model.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(normalized_model.data, info)
@@ -112,7 +115,7 @@ class ImportStage(Stage[ImportConfig]):
             dump(describe(info, operator_options(normalized_model.data), normalized_model.rules))
         )
         notes = (*normalized_model.notes, *_narrow_warning(info))
-        summary = {
+        summary: dict[str, Any] = {
             "name": name,
             "sha256": hashlib.sha256(data).hexdigest(),
             "bytes": len(data),
@@ -120,7 +123,9 @@ class ImportStage(Stage[ImportConfig]):
             "macs": macs(info),
             "signature": normalized_model.signature or None,
             "warnings": list(notes),
-        } | ({"parts": [asdict(part) for part in parts]} if parts else {})
+        }
+        summary |= {"incremental": windowed.facts} if windowed.facts else {}
+        summary |= {"parts": [asdict(part) for part in parts]} if parts else {}
         (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
         job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
         for note in notes:
@@ -147,20 +152,36 @@ def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
     return info
 
 
-def _joined(chain: ChainModel, files: Mapping[str, Path]) -> Joined:
+@dataclass(frozen=True)
+class _Windowed:
+    """A network: as the firmware has it, over the whole window, and the entry `incremental` of import.json."""
+
+    network: Normalized
+    whole: Normalized
+    facts: dict[str, int]
+
+
+def _joined(chain: ChainModel, files: Mapping[str, Path]) -> tuple[Joined, _Windowed]:
     """Return the joined file of a chain. Raises StageError, as its networks' imports and for parts that do not fit."""
     from stages.import_model.chain import Network, joined
     from stages.import_model.normalize import normalized
 
-    networks = []
+    names, windowed = {}, {}
     for at, part in chain.networks.items():
         prefix, name = f"{at}: ", model_name(part)
         own_files = {key.removeprefix(prefix): path for key, path in files.items() if key.startswith(prefix)}
         if is_onnx(part):
             raise StageError(f"{name} is an ONNX file; a chain takes TFLite files")
-        data = model_bytes(part, own_files)
-        networks.append(Network(at, name, normalized(data, escape.name(name), getattr(part, "signature", None))))
-    return joined(chain, networks)
+        network = normalized(model_bytes(part, own_files), escape.name(name), getattr(part, "signature", None))
+        frames = chain.frontend.frames if chain.frontend is not None and at == 1 else None
+        names[at], windowed[at] = name, _of_frames(part.window, network, escape.name(name), frames)
+    new = joined(chain, [Network(at, names[at], part.network) for at, part in windowed.items()])
+    all_facts = [part.facts for part in windowed.values() if part.facts]
+    if not all_facts:
+        return new, _Windowed(new.file, new.file, {})
+    whole = joined(chain, [Network(at, names[at], part.whole) for at, part in windowed.items()])
+    slowest = max(all_facts, key=lambda facts: facts["window"] / facts["frames"])
+    return new, _Windowed(new.file, whole.file, slowest)
 
 
 def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
@@ -170,27 +191,22 @@ def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized
     return normalized(data, source, None if "ptq" in job.inputs else getattr(job.model, "signature", None))
 
 
-def _of_frames(
-    job: Job[ImportConfig], normalized_model: Normalized, source: str
-) -> tuple[Normalized, dict[str, dict[str, int]]]:
-    """Return the network of new frames if the recipe has `incremental`, and its entry in import.json.
+def _of_frames(options: Incremental | None, network: Normalized, name: str, frames: int | None = None) -> _Windowed:
+    """Return a network as `incremental` of the recipe demands.
 
-    The network over the whole window is written for verify.
+    frames  new frames per run, if the part before determines them
     """
-    options = getattr(job.model, "window", None)
     if options is None:
-        return normalized_model, {}
-    from dataclasses import replace
-
+        return _Windowed(network, network, {})
     from stages.import_model.incremental import incremental
+    from stages.ir.models.tflite_reader import read
 
-    network = incremental(
-        normalized_model.data, normalized_model.info, source, frames=options.frames, axis=options.axis
-    )
-    (job.out / WINDOW).write_bytes(normalized_model.data)
-    notes = (*normalized_model.notes, *network.notes)
-    window = {"frames": network.frames, "window": network.window, "axis": network.axis}
-    return replace(normalized_model, data=network.data, info=network.info, notes=notes), {"incremental": window}
+    new = incremental(network.data, network.info, name, frames=options.frames or frames, axis=options.axis)
+    if frames not in (None, new.frames):
+        raise StageError(f"the front end makes {frames} frames per run; {name} takes {new.frames}")
+    notes = (*network.notes, *new.notes)
+    whole = replace(network, data=new.whole, info=read(new.whole, name))
+    return _Windowed(replace(network, data=new.data, info=new.info, notes=notes), whole, new.facts)
 
 
 def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:

@@ -50,6 +50,12 @@ def plan(info: ModelInfo, source: int, rows: Rows, frames: int) -> Plan:
         forced[blocked.index] = "has padding in time, which a pool leaves out of its window"
 
 
+def window_only(source: int, rows: Rows, frames: int) -> Plan:
+    """Return the plan that keeps the window of frames and computes all of the network on it."""
+    begin, count = rows.count - frames, rows.count
+    return Plan(frames, {source: rows}, pieces={source: Pieces((0, 0), (0, begin), (begin, count))})
+
+
 def _tracked(
     info: ModelInfo,
     source: int,
@@ -132,6 +138,6 @@ def _demand(info: ModelInfo, source: int, planned: Plan) -> OperatorInfo | None:
                 return operator
             for position, needed in step.reads(part).items():
                 demand(operator.inputs[position], needed)
-    needed, count = pieces(planned.rows[source], planned.frames, demands[source]), planned.rows[source].count
-    planned.pieces[source] = replace(needed, fresh=(count - planned.frames, count))
+    window, count = pieces(planned.rows[source], planned.frames, demands[source]), planned.rows[source].count
+    planned.pieces[source] = replace(window, fresh=(count - planned.frames, count))
     return None

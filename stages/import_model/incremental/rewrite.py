@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.import_model.incremental.checks import check_frames, check_gain, sound_source
-from stages.import_model.incremental.plan import Plan, default_frames, plan
+from stages.import_model.incremental.plan import Plan, default_frames, plan, window_only
 from stages.import_model.incremental.rows import Range
 from stages.import_model.incremental.rules import SeesAllRows
 from stages.import_model.incremental.writer import Writer
@@ -30,6 +30,7 @@ class Incremental:
     """A network that gets new frames only.
 
     data, info  its TFLite file, in the form of normalized files
+    whole       the original network with a window before it: the same outputs from the same frames
     frames      new frames per run
     window      frames of the whole window
     axis        axis of time in the input's shape
@@ -38,10 +39,16 @@ class Incremental:
 
     data: bytes
     info: ModelInfo
+    whole: bytes
     frames: int
     window: int
     axis: int
     notes: tuple[str, ...]
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The entry in import.json."""
+        return {"frames": self.frames, "window": self.window}
 
 
 def incremental(data: bytes, info: ModelInfo, name: str, *, frames: int | None, axis: int | None) -> Incremental:
@@ -60,7 +67,8 @@ def incremental(data: bytes, info: ModelInfo, name: str, *, frames: int | None, 
     new_info = read(new, name)
     check_gain(info, name, planned, new_info)
     notes = _notes(info, planned, rows.count, macs(info), macs(new_info))
-    return Incremental(new, new_info, planned.frames, rows.count, rows.axis, notes)
+    whole = _Rewriting(data, info, name, window_only(source, rows, planned.frames), source).file()
+    return Incremental(new, new_info, whole, planned.frames, rows.count, rows.axis, notes)
 
 
 def _notes(info: ModelInfo, planned: Plan, window: int, before: int, after: int) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def rewritten(data: bytes, frames: int | None = None, axis: int | None = None) -
 
 def assert_same(data: bytes, new: Incremental, runs: int = 0) -> None:
     """Both networks on a stream of frames, from the first run (a window of zeros) until the window was full twice."""
-    whole, ours = reference_of(data), reference_of(new.data)
+    whole, ours, checker = (reference_of(file) for file in (data, new.data, new.whole))
     (source,), (port,) = whole.inputs, ours.inputs
     zero = int(source.zero_point[0]) if source.zero_point.size else 0
     window, rng, different = np.full(source.shape, zero, source.dtype), np.random.default_rng(1), set()
@@ -91,8 +91,9 @@ def assert_same(data: bytes, new: Incremental, runs: int = 0) -> None:
         frames = numbers.astype(np.int8) if source.dtype == "int8" else (numbers / 64).astype(np.float32)
         joined = np.concatenate([window, frames], new.axis)
         window = np.take(joined, range(frames.shape[new.axis], joined.shape[new.axis]), new.axis)
-        for expected, actual in zip(whole.run([window]), ours.run([frames]), strict=True):
-            assert expected.tobytes() == actual.tobytes(), f"run {run}"
+        outputs = (whole.run([window]), ours.run([frames]), checker.run([frames]))
+        for expected, actual, checked in zip(*outputs, strict=True):
+            assert expected.tobytes() == actual.tobytes() == checked.tobytes(), f"run {run}"
             different.add(expected.tobytes())
     assert len(different) > 2, "the test's network does not depend on its input"
 
@@ -227,7 +228,12 @@ def padded_everywhere(net: Layers) -> bytes:
             None,
             r"shape \[1, 8\], without an axis of time",
         ),
-        (lambda net: normalized(network_with_state("int8"), "net").data, None, None, "keeps state between runs already"),
+        (
+            lambda net: normalized(network_with_state("int8"), "net").data,
+            None,
+            None,
+            "keeps state between runs already",
+        ),
         (padded_everywhere, None, None, r"operator 0 \(CONV_2D\) 'conv2d' .*8 of its 8 rows see the padding"),
         (strided, 3, None, "frames is 3, .* need a multiple or a divisor of 2"),
         (strided, 50, None, "frames is 50, and the window of net.tflite has 49"),
