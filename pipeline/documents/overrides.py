@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.documents.chains import networks_of, with_network
 from pipeline.documents.document import YamlPath, parse_value
 from pipeline.errors import RecipeError, list_known
 from stages.support.messages import escape
@@ -196,7 +197,7 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
         where = ".".join(map(str, override.path[:depth]))
         raise OverridePathError(override, f"{where} is a single value, without a key '{escape.name(str(part))}'")
     if last:
-        child, placed = override.value, depth
+        child, placed = _value(child, override), depth
     elif child is None:
         # The override creates everything below, so errors in it are its own.
         child, placed = _put({}, override, depth + 1)[0], depth
@@ -205,6 +206,16 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
     if isinstance(node, list):
         return [*node[: int(part)], child, *node[int(part) + 1 :]], placed
     return {**node, part: child}, placed
+
+
+def _value(before: Any, override: Override) -> Any:
+    """Return the value at the end of an override's path. `model=` replaces the network of a chain."""
+    is_network = override.path == ("model",) and isinstance(override.value, dict) and "chain" not in override.value
+    places = networks_of(before) if is_network else []
+    if len(places) > 1:
+        names = " or ".join(f"set=model.chain.{at}=…" for at in places)
+        raise OverridePathError(override, f"the chain has {len(places)} networks; {names} replaces one")
+    return with_network(before, override.value) if places else override.value
 
 
 def _assignment(text: str) -> Override:

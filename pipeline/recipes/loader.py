@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipeline.documents.chains import NETWORK_SOURCES, with_network
 from pipeline.documents.document import Document, dictionary_document, load_document
 from pipeline.documents.overrides import (
     Override,
@@ -25,7 +26,7 @@ from pipeline.matrices.matrix import Matrix, expand, select
 from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipes.chain import Chain, chain_of
-from pipeline.recipes.model_entry import MODEL_SOURCES, NETWORK_SOURCES
+from pipeline.recipes.model_entry import MODEL_SOURCES
 from pipeline.recipes.recipe import Recipe, recipe_model
 from pipeline.recipes.recipe_arguments import unknown_part_error
 from pipeline.recipes.recipe_files import (
@@ -44,7 +45,6 @@ from pipeline.recipes.validation_cache import ValidationCache
 from stages.backends.targets.memory_rules import with_stack
 from stages.backends.targets.spec import Target
 from stages.base import StageError
-from stages.ir.models.chain.spec import NetworkPart
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 
@@ -348,16 +348,6 @@ def _merge_recipe(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _with_network(chain: dict[str, Any], network: dict[str, Any]) -> dict[str, Any]:
-    """Return a chain with its network replaced; `network` itself if the chain has none or several."""
-    parts = chain["chain"] if isinstance(chain["chain"], list) else []
-    networks = [at for at, part in enumerate(parts) if isinstance(part, dict) and part.keys() & set(NETWORK_SOURCES)]
-    if len(networks) != 1:
-        return network
-    part = {key: value for key, value in parts[networks[0]].items() if key in NetworkPart.model_fields}
-    return {**chain, "chain": [*parts[: networks[0]], {**part, **network}, *parts[networks[0] + 1 :]]}
-
-
 def _merge(base: Any, over: Any) -> Any:
     """Merge mappings key by key; other values, including lists, replace the base.
 
@@ -368,7 +358,7 @@ def _merge(base: Any, over: Any) -> Any:
         return over
     sources = over.keys() & set(MODEL_SOURCES)
     if sources & set(NETWORK_SOURCES) and "chain" in base:
-        return _with_network(base, over)
+        return with_network(base, over)
     if sources and sources != base.keys() & set(MODEL_SOURCES):
         return over
     return {**base, **{key: _merge(base[key], value) if key in base else value for key, value in over.items()}}

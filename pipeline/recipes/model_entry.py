@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Tag, create_model
 from pydantic_core import PydanticCustomError
 
+from pipeline.documents.chains import NETWORK_SOURCES
 from pipeline.errors import RecipeError
 from pipeline.plugins.discovery import Plugin
 from stages.ir.models.chain.spec import (
@@ -28,7 +29,6 @@ from stages.ir.models.zoo.names import check
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 
-NETWORK_SOURCES = ("file", "url", "zoo", "op")
 MODEL_SOURCES = (*NETWORK_SOURCES, "chain")
 _PLUG_IN = "plug-in"
 
