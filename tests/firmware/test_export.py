@@ -347,22 +347,42 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
     return np.clip((10 * np.log10(np.maximum(energy @ bands.T, 1e-30)) + 52) / 64, 0, 1)
 
 
+def streamed(folder: Path, made: Path, samples: np.ndarray) -> list[str]:
+    """What the benchmark's stub prints: of its commands, then of each step of the samples."""
+    stubs = STUBS / "mlperf_sww"
+    flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{stubs}", f"-I{made}/api", f"-I{made}/src", "-c")
+    run("gcc", *flags, "-Dmain=sww_main", made / "api/sww_main.c", cwd=folder)
+    api = [path for path in sorted(made.glob("api/*.c")) if path.name != "sww_main.c"]
+    run("gcc", *flags, *api, stubs / "stub.c", *sorted(made.glob("src/**/*.c")), cwd=folder)
+    run("gcc", *sorted(folder.glob("*.o")), "-lm", "-o", folder / "sww")
+    (folder / "recording").write_bytes(samples.astype("<i2").tobytes())
+    return re.split(r"step (?=\d)", run(folder / "sww", folder / "recording", "-76"))
+
+
+def test_mlperf_tiny_streaming_of_a_network_that_reads_samples(tmp_path: Path) -> None:
+    """Its front end is in the network, whose state begins anew with each stream."""
+    pytest.importorskip("tflite_micro")
+    front = {"kind": "log_mel", "window_samples": 1024, "step_samples": 512, "per_point": True, "mean": -52, "std": 64}
+    network = content("host", "sww", model={"chain": [{"frontend": front}, {"zoo": "ds_cnn_1d"}]})
+    made = written(tmp_path / "made", "mlperf-tiny", network)
+    assert not (made / "api/log_mel.c").exists()
+    sample = network.networks[0].sample
+    commands, *steps = streamed(tmp_path, made, np.concatenate([inputs[0].ravel() for inputs in sample.inputs]))
+    scores = [outputs[0].ravel().tolist() for outputs in sample.outputs]
+    assert [int(re.findall(r"score (.*)", step)[0]) for step in steps] == [score[0] for score in scores]
+    loaded = re.findall(r"m-activations-\[(.*)\]", commands)[-len(scores) :]
+    assert [[int(value) for value in line.split(",")] for line in loaded] == scores and scores[0] != scores[-1]
+
+
 def test_mlperf_tiny_streaming_wake_word(tmp_path: Path) -> None:
     """The benchmark plays a recording: features, scores, detections and the duty cycle follow its rules."""
     made = written(tmp_path / "made", "mlperf-tiny", content("host", "sww", model={"zoo": "ds_cnn_1d"}))
     assert not (made / "api/port.h").exists() and "SWW01" in (made / "api/sww_ref_util_submitter.h").read_text()
-    stubs = STUBS / "mlperf_sww"
-    flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{stubs}", f"-I{made}/api", f"-I{made}/src", "-c")
-    run("gcc", *flags, "-Dmain=sww_main", made / "api/sww_main.c", cwd=tmp_path)
-    own = [made / "api/sww_ref_util_submitter.c", made / "api/log_mel.c", stubs / "stub.c"]
-    run("gcc", *flags, *own, *sorted(made.glob("src/**/*.c")), cwd=tmp_path)
-    run("gcc", *sorted(tmp_path.glob("*.o")), "-lm", "-o", tmp_path / "sww")
     time = np.arange(512 * 40)
     loudness = np.repeat([30, 3000, 0, 12000], 512 * 10)
     tone = np.sin(time**2 * 1e-5) + np.random.default_rng(1).normal(0, 0.3, time.size)
     samples = np.clip(loudness * tone, -32768, 32767).astype("<i2")
-    (tmp_path / "recording").write_bytes(samples.tobytes())
-    commands, *steps = run(tmp_path / "sww", tmp_path / "recording", "-76").split("step ")
+    commands, *steps = streamed(tmp_path, made, samples)
 
     reference = Reference(zoo.build("ds_cnn_1d"))
     scale = reference.info.tensors[reference.info.inputs[0]].scale[0]
