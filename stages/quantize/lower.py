@@ -17,6 +17,7 @@ from stages.quantize.arithmetic import NoMultiplier
 from stages.quantize.onnx_runtime import PATTERNS as ONNX_PATTERNS
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import MOVES, PATTERNS, pattern_of
+from stages.quantize.patterns.arithmetic import of_int32
 from stages.quantize.writer import GraphWriter
 from stages.support.messages.operator_error import OperatorError, combined_error
 
@@ -141,7 +142,8 @@ class _Lowering:
         ):
             pattern(operator, self.writer)  # import has checked the declaration
         elif call.op not in MOVES and floats:
-            self._float(operator)
+            if not of_int32(operator, self.writer):
+                self._float(operator)
         elif pattern is not None:
             self._check_quantization(operator)
             pattern(operator, self.writer)

@@ -13,6 +13,7 @@ from stages.ir.naming import named
 from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, Legalization, Operator, Quantization, Tensors
 from stages.ir.operators.functions16 import PowerOfTwoSum
 from stages.ir.operators.half_even import HalfEven
+from stages.ir.operators.int32 import WideInteger
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorModel
 from stages.ir.operators.wide_div import WideDiv
@@ -318,7 +319,7 @@ def _extremum(name: str) -> Operator:
         name,
         binary_shape,
         Tensors((2, 2), types=(*NUMBERS, "int16"), layout="following"),
-        legalization=Legalization((Extremum,), body=_called(name.lower())),
+        legalization=Legalization((Extremum, WideInteger), body=_called(name.lower())),
         model=SingleOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
         limits="8 and 16 bits: raw integers, scales are ignored",
     )
@@ -347,7 +348,7 @@ def _sum_shape(operation: Operation) -> list[Shape]:
 
 
 OPERATORS = (
-    _computed("ADD", (Add, PowerOfTwoSum, HalfEven), operator.add),
+    _computed("ADD", (Add, PowerOfTwoSum, HalfEven, WideInteger), operator.add),
     Operator(
         "ADD_N",
         _sum_shape,
@@ -359,12 +360,12 @@ OPERATORS = (
         binary_shape,
         Tensors((2, 2), types=(*WIDE, "int32"), layout="following"),
         table=_table("Div"),
-        legalization=Legalization((Div, WideDiv), body=_called("divide")),
+        legalization=Legalization((Div, WideDiv, WideInteger), body=_called("divide")),
         limits="LiteRT aborts on a divisor of 0",
     ),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),
-    _computed("MUL", (Mul, HalfEven), operator.mul),
+    _computed("MUL", (Mul, HalfEven, WideInteger), operator.mul),
     Operator(
         "POW",
         binary_shape,
@@ -378,5 +379,5 @@ OPERATORS = (
         legalization=Legalization((SquaredDifference,), body=_squared_difference),
         model=_pair_model(lambda a, b: (a - b) ** 2),
     ),
-    _computed("SUB", (Add, PowerOfTwoSum, HalfEven), operator.sub),
+    _computed("SUB", (Add, PowerOfTwoSum, HalfEven, WideInteger), operator.sub),
 )

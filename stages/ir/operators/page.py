@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.ir.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, UNSIGNED, Operator
+from stages.ir.operators.int32 import WideInteger
 
 _HEAD = """\
 # Operators
@@ -109,7 +110,11 @@ def _others(operator: Operator) -> str:
     ]
     if operator.name in _EDGES or not others:
         return ""
-    return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.legalization.opaque else 'float'}"
+    how = "moved" if operator.moves else "exact" if operator.legalization.opaque else "float"
+    exact = [dtype for dtype in others if dtype == "int32" and WideInteger in operator.legalization.layers]
+    rest = [dtype for dtype in others if dtype not in exact]
+    parts = [f"{', '.join(names)}: {label}" for names, label in ((exact, "exact"), (rest, how)) if names]
+    return "; ".join(parts)
 
 
 def _limits(operator: Operator) -> Iterator[str]:

@@ -16,6 +16,7 @@ from stages.ir.arithmetic.multipliers import power_of_two
 from stages.ir.graph import Add, Mul, Tensor
 from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.ir.operators.functions16 import PowerOfTwoSum
+from stages.ir.operators.int32 import WideInteger
 from stages.ir.operators.raw_integers import RawInteger
 from stages.ir.operators.wide_div import WideDiv
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
@@ -169,6 +170,39 @@ def _operands(operator: Operator, writer: GraphWriter, name: str) -> tuple[Tenso
     a, b = wildcard(), wildcard()
     match = operator.expect(activated(is_op(name)(a, b)), f"quantize({name}(dequantize(a), dequantize(b)))")
     return operand(operator, writer, match[a], 0), operand(operator, writer, match[b], 1)
+
+
+_OF_INT32 = {
+    "ADD": "add",
+    "DIV": "divide",
+    "MAXIMUM": "maximum",
+    "MINIMUM": "minimum",
+    "MUL": "multiply",
+    "SUB": "subtract",
+}
+
+
+def of_int32(operator: Operator, writer: GraphWriter) -> bool:
+    """Append a layer on int32 without scales; return whether the operator is one, without an activation."""
+    tensors = (*operator.inputs, *operator.outputs)
+    if operator.call.op not in _OF_INT32 or any(tensor.dtype != "int32" for tensor in tensors):
+        return False
+    a, b = wildcard(), wildcard()
+    match = operator.match(is_op(f"relax.{_OF_INT32[operator.call.op]}")(a, b))
+    if match is None:
+        return False
+    name, out = f"int32_{operator.call.op.lower()}", operator.outputs[0]
+    sides = [match[a], match[b]]
+    if operator.call.op not in ("DIV", "SUB") and operator.tensor(sides[0]) is None:
+        sides.reverse()
+    constant = None if operator.tensor(sides[1]) is not None else operator.parameters(sides[1]).values
+    if constant is not None and constant.size == 1 and operator.data(sides[0]).shape == out.shape:
+        op = WideInteger(op=name, value=int(constant.reshape(-1)[0]))  # type: ignore[arg-type]
+        writer.layer(op, [operator.data(sides[0])], out)
+        return True
+    inputs = [operand(operator, writer, side, number) for number, side in enumerate(sides)]
+    writer.layer(WideInteger(op=name), inputs, out)  # type: ignore[arg-type]
+    return True
 
 
 PATTERNS = {

@@ -11,6 +11,7 @@ from stages.ir.graph import LayerView
 from stages.ir.operators.along_axis import ArgExtreme, Cumsum
 from stages.ir.operators.casting import Cast
 from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
+from stages.ir.operators.int32 import WideInteger
 from stages.ir.operators.raw_integers import RawInteger
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, image, view
@@ -19,7 +20,8 @@ COMPARED = get_args(Comparison.model_fields["op"].annotation)
 LOGIC = get_args(Logic.model_fields["op"].annotation)
 EXTREMES = get_args(ArgExtreme.model_fields["op"].annotation)
 WHOLE = get_args(RawInteger.model_fields["op"].annotation)
-OPS = (*COMPARED, *LOGIC, *EXTREMES, *WHOLE, "select", "cast", "cumsum")
+INT32 = get_args(WideInteger.model_fields["op"].annotation)
+OPS = (*COMPARED, *LOGIC, *EXTREMES, *WHOLE, *INT32, "select", "cast", "cumsum")
 TYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
@@ -45,6 +47,12 @@ def whole(draw: Draw, kind: str = "") -> LayerView:
     kind = kind or draw.choose(*WHOLE)
     dtype = draw.choose("int16") if kind == "negative" else draw.choose("int8", "int16")
     return _broadcast(draw, RawInteger(op=kind), [dtype] * (1 if kind == "negative" else 2), dtype)  # type: ignore[arg-type]
+
+
+def int32(draw: Draw, kind: str = "") -> LayerView:
+    value = draw.choose(None, 0, -1, 7, -(1 << 31), draw.integer(-1000, 1000))
+    op = WideInteger(op=kind or draw.choose(*INT32), value=value)  # type: ignore[arg-type]
+    return _broadcast(draw, op, ["int32"] * (2 if value is None else 1), "int32")
 
 
 def select(draw: Draw) -> LayerView:
@@ -94,7 +102,7 @@ def _broadcast(draw: Draw, op: object, types: list[str], result: str) -> LayerVi
 
 def drawn(draw: Draw) -> LayerView:
     """Any of them."""
-    kind = draw.choose(comparison, logic, whole, select, cast, arg_extreme, cumsum)
+    kind = draw.choose(comparison, logic, whole, int32, select, cast, arg_extreme, cumsum)
     if kind is cumsum:
         draw.dtype = draw.choose("int32", "int64", "float32")
     return kind(draw)
@@ -123,11 +131,15 @@ def mandatory() -> Iterator[Case]:
         for number in range(8):
             layer = whole(draw := Draw(number), kind)
             yield Case(f"{kind} {number}", ("extremes", "whole"), layer, _near(draw, layer))
+    for kind in INT32:
+        for number in range(6):
+            layer = int32(draw := Draw(number), kind)
+            yield Case(f"{kind} {number}", ("extremes", "int32"), layer, _near(draw, layer))
     for number in range(28):
         layer = select(draw := Draw(number, TYPES[number % len(TYPES)]))
         yield Case(f"select {number}", ("extremes", "select"), layer, drawn_inputs(draw, layer))
-    for source in TYPES:
-        for dtype in TYPES:
+    for source in (*TYPES, "uint32"):
+        for dtype in (*TYPES, "uint32"):
             layer = cast(draw := Draw(len(source) + len(dtype), source), dtype)
             yield Case(f"cast {source} to {dtype}", ("extremes", "cast"), layer, drawn_inputs(draw, layer))
     for kind in EXTREMES:

@@ -72,6 +72,24 @@ def test_quotients_and_remainders_whatever_the_scales(op: str, dtype: str, layou
         assert compare(b.build(), [first, second], layout).wrong == {}, shapes
 
 
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM"])
+def test_arithmetic_of_int32(op: str) -> None:
+    """No TVM function is left; the second operand may be a constant, and a scalar."""
+    rng = np.random.default_rng(len(op))
+    for number, shapes in enumerate((*SHAPES, ((40,), ()))):
+        b = ModelBuilder()
+        most = 1 << (15 if op == "MUL" else 30)
+        first, second = (rng.integers(-most, most, shape).astype(np.int32) for shape in shapes)
+        second = np.where(second == 0, -1, second).astype(np.int32)
+        x = b.input("x", shapes[0], "int32")
+        y = b.constant("y", second) if number % 2 else b.input("y", shapes[1], "int32")
+        out = b.tensor("z", np.broadcast_shapes(*shapes), "int32")
+        b.operator(op, [x, y], [out], "" if op in ("MAXIMUM", "MINIMUM") else f"{op.title()}Options")
+        b.output(out)
+        comparison = compare(b.build(), [first] if number % 2 else [first, second])
+        assert comparison.wrong == {} and comparison.graph.layers[0].op.op == f"int32_{op.lower()}", shapes
+
+
 @pytest.mark.parametrize("axes", [(1,), (3,), (1, 2), (0, 2)])
 def test_products_of_sixteen_bits(axes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(axes)

@@ -72,6 +72,22 @@ class IntegerDivision(_Plain):
         return integer_division(view)
 
 
+class Int32(_Plain):
+    """Sums, products, quotients and extremes of int32."""
+
+    name = "generic.int32"
+    ops: ClassVar[frozenset[str]] = frozenset(
+        {"int32_add", "int32_sub", "int32_mul", "int32_div", "int32_maximum", "int32_minimum"}
+    )
+    instructions = 7.0
+    in_place = True
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.choices_tir import int32_arithmetic
+
+        return int32_arithmetic(view)
+
+
 class Select(_Plain):
     """Choose each element from one of two tensors."""
 
@@ -124,4 +140,13 @@ class Cumsum(_Plain):
         return cumsum(view)
 
 
-KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Logic, Select, IntegerDivision)
+KERNELS: tuple[type[Kernel], ...] = (
+    ArgExtreme,
+    Cast,
+    Compare,
+    Cumsum,
+    Int32,
+    Logic,
+    Select,
+    IntegerDivision,
+)

@@ -73,6 +73,31 @@ def integer_division(view: LayerView) -> Lowering:
     return _mapped(view, value)
 
 
+def int32_arithmetic(view: LayerView) -> Lowering:
+    """Return arithmetic of int32 modulo 2^32, through unsigned numbers: C leaves signed overflows undefined."""
+    op, constant = view.op.named, view.op.value
+
+    def wrapped(a: Any, b: Any) -> Any:
+        first = T.Cast("uint32", a)
+        second = T.Cast("uint32", b) if constant is None else tirx.const(constant % (1 << 32), "uint32")
+        return T.Cast("int32", {"add": first + second, "sub": first - second, "mul": first * second}[op])
+
+    def value(x: Sequence[Any]) -> Any:
+        a, b = (*x, *([] if constant is None else [T.int32(constant)]))
+        if op == "div" and constant not in (None, 0, -1):
+            return tirx.truncdiv(a, b)
+        if op == "div":  # neither 0 nor -1 divides: the least integer has no negative
+            negative = T.Cast("int32", tirx.const(0, "uint32") - T.Cast("uint32", a))
+            divisor = tirx.Select(tirx.And(b >= -1, b <= 0), T.int32(1), b)
+            special = tirx.Select(b == 0, T.int32(0), negative)
+            return tirx.Select(tirx.And(b >= -1, b <= 0), special, tirx.truncdiv(a, divisor))
+        if op in ("maximum", "minimum"):
+            return tirx.Select(a > b if op == "maximum" else a < b, a, b)
+        return wrapped(a, b)
+
+    return _mapped(view, value)
+
+
 def select_layer(view: LayerView) -> Lowering:
     return _mapped(view, lambda x: select(x[0], x[1], x[2]))
 

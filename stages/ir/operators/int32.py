@@ -1,0 +1,39 @@
+"""Sums, products, quotients and extremes of int32 without scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from stages.ir.layers import LayerOp
+
+if TYPE_CHECKING:
+    from stages.ir.layers import Array, LayerView
+
+
+class WideInteger(LayerOp):
+    """Sum, difference, product, quotient rounded towards 0, maximum or minimum of int32 without scales.
+
+    The inputs broadcast. Results beyond int32 wrap; x / 0 is 0. `value` is the second operand if that is one constant.
+    """
+
+    op: Literal["int32_add", "int32_sub", "int32_mul", "int32_div", "int32_maximum", "int32_minimum"]
+    value: int | None = None
+    any_type: ClassVar[bool] = True
+
+    @property
+    def named(self) -> str:
+        """Name in rules and reports."""
+        return self.op.removeprefix("int32_")
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the result in int32."""
+        import numpy as np
+
+        a, b = (x.astype(np.int64) for x in (*inputs, *([] if self.value is None else [np.array(self.value)])))
+        if self.op == "int32_div":
+            divisor = np.where(b == 0, 1, b)
+            quotient = np.abs(a) // np.abs(divisor) * np.sign(a) * np.sign(divisor)
+            return np.where(b == 0, 0, quotient).astype(np.int32)
+        functions = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+        functions |= {"maximum": np.maximum, "minimum": np.minimum}
+        return functions[self.named](a, b).astype(np.int32)
