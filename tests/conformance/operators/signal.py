@@ -40,7 +40,10 @@ LENGTHS = (4, 6, 10, 16, 30, 50, 64, 90, 480, 512)
 
 
 def signals(draw: Draw, shape: tuple[int, ...], dtype: str) -> list[np.ndarray]:
-    """Silence, full scale of both signs, turns of it, impulses, a sine, and noise of any volume."""
+    """Silence, full scale of both signs, turns of it, impulses, a sine, noise of any volume, and a turning square.
+
+    Spectra of the square have parts beyond the range of the type, which wrap.
+    """
     if dtype == "float32":
         noise = draw.rng.normal(size=shape)
         return [np.zeros(shape, np.float32), noise.astype(np.float32), (noise * 1e5).astype(np.float32)]
@@ -50,7 +53,10 @@ def signals(draw: Draw, shape: tuple[int, ...], dtype: str) -> list[np.ndarray]:
     impulses = np.where(draw.rng.integers(0, 20, shape) == 0, noise, 0)
     parity = np.indices(shape)[-1] % 2
     sine = np.sin(np.indices(shape)[-1] * 0.7) * min(high, 1 << 30)
-    shapes = [np.zeros(shape), np.full(shape, low, dtype), np.full(shape, high, dtype), ends[parity], impulses, noise]
+    pair = np.indices(shape)[-1] // 2
+    square = ends[(pair + 2 * parity) % 8 // 4]
+    constant = [np.zeros(shape), np.full(shape, low, dtype), np.full(shape, high, dtype)]
+    shapes = [*constant, ends[parity], square, impulses, noise]
     volumes = [noise >> dtype_bits for dtype_bits in range(2, np.dtype(dtype).itemsize * 8, 5)]
     return [array.astype(dtype) for array in (*shapes, *(sine,) * (low < 0), *volumes, draw.rng.choice(ends, shape))]
 
@@ -170,6 +176,31 @@ def mandatory() -> Iterator[Case]:
                 layer = layer_of(draw, op, frames, size)
                 yield Case(f"{op} {frames} {size}", ("shapes", "extremes"), layer, inputs(draw, layer))
     yield from _roots()
+    yield from _powers_of_two()
+    yield from _windows()
+
+
+def _powers_of_two() -> Iterator[Case]:
+    """Frames as long as the FFT, frames that fill at least three quarters of it, and shorter ones."""
+    single = ((480, 512), (512, 512), (320, 512), (240, 256), (256, 256), (100, 128), (127, 128), (51, 64), (24, 32))
+    for frames, (samples, length) in [*(((), sizes) for sizes in single), ((2,), (480, 512)), ((3,), (51, 64))]:
+        layer = fft(frames, samples, length, "int16")
+        yield Case(f"signal_rfft {frames} {samples} of {length}", ("shapes", "extremes"), layer, inputs(Draw(samples), layer))
+
+
+def _windows() -> Iterator[Case]:
+    """Weights of at most 1: rising and falling, all 1, apart by 1, below 0, and at both ends of the range."""
+    for number, (frames, size) in enumerate([((), 480), ((2,), 32), ((3,), 33), ((), 7)]):
+        for shift in (12, 14, 15):
+            most = min(1 << shift, (1 << 15) - 1)
+            hann = np.round(most * np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 2)
+            ones, both = np.full(size, most), np.where(np.arange(size) % 3 == 0, most, 1 - most)
+            for name, weights in {"hann": hann, "ones": ones, "both": both, "below": -hann}.items():
+                x = image("x", (*frames, size), "int16")
+                y = image("y", x.shape, "int16")
+                layer = view(Window(shift=shift), [x], y, {"weights": weights.astype(np.int16)})
+                title = f"signal_window {name} {frames} {size} {shift}"
+                yield Case(title, ("shapes", "extremes"), layer, inputs(Draw(number), layer))
 
 
 def _roots() -> Iterator[Case]:

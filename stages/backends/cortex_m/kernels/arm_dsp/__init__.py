@@ -1,5 +1,6 @@
 """Kernels for Cortex-M cores with the DSP extension: M4, M7, M33 and later."""
 
+from stages.backends.cortex_m.kernels.arm_dsp import signal
 from stages.backends.cortex_m.kernels.arm_dsp.add import Add
 from stages.backends.cortex_m.kernels.arm_dsp.convolution import Conv2d
 from stages.backends.cortex_m.kernels.arm_dsp.depthwise import (
@@ -51,6 +52,7 @@ FOLDER = KernelFolder(
         Slide,
         Table,
         Transpose,
+        *signal.KERNELS,
     ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
     needed="needs Thumb with the DSP extension",

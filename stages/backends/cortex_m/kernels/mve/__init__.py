@@ -1,5 +1,6 @@
 """Kernels for Cortex-M cores with Helium (Armv8.1-M MVE, integer vectors)."""
 
+from stages.backends.cortex_m.kernels.mve import signal
 from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
 from stages.backends.cortex_m.kernels.mve.elementwise import Add, Mul
@@ -44,6 +45,7 @@ FOLDER = KernelFolder(
         Pool2d,
         Softmax,
         Table,
+        *signal.KERNELS,
     ),
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -19,20 +20,18 @@ STAGES = 16  # of an FFT, at most
 FFT = Structure("fl_fft", ("frames", "samples", "half", "stages", *(f"radix{number}" for number in range(STAGES))))
 
 
-def frames_of(shape: tuple[int, ...]) -> int:
-    """Return the number of frames of a tensor of this shape."""
-    from math import prod
-
-    return prod(shape[:-1])
-
-
 class Signal(Kernel):
-    """A call of a C function on all frames. `instructions` are per element of the input."""
+    """A call of a C function on all frames.
+
+    instructions  per element of the input
+    prefix        of the C function's name
+    """
 
     sources = ("signal.c",)
     headers: ClassVar[tuple[str, ...]] = ("signal.h",)
     calls = True
     instructions: ClassVar[float]
+    prefix: ClassVar[str] = "fl"
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return ""
@@ -46,7 +45,7 @@ class Signal(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.signal_tir import called
 
-        return called(view, self.pack_for(view, params, target))
+        return called(view, self.pack_for(view, params, target), self.prefix)
 
 
 class Window(Signal):

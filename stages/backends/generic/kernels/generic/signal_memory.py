@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.generic.kernels.generic.signal import Signal, frames_of
+from stages.backends.generic.kernels.generic.signal import Signal
+from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 
 if TYPE_CHECKING:

@@ -44,22 +44,25 @@ _INTEGERS: Mapping[str, Callable[[LayerView], list[int]]] = {
 }
 
 
-def _function(view: LayerView, constants: Mapping[str, np.ndarray]) -> str:
+def _function(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str) -> str:
     name = view.op.op
     if name in ("signal_rfft", "signal_irfft"):
-        return f"fl_{name.removeprefix('signal_')}_{_FFT[view.inputs[0].dtype]}"
+        return f"{prefix}_{name.removeprefix('signal_')}_{_FFT[view.inputs[0].dtype]}"
     is_signed = name == "signal_filter_bank" and constants["weights"].min() < 0
-    return f"fl_{name}_signed" if is_signed else f"fl_{name}"
+    return f"{prefix}_{name}_signed" if is_signed else f"{prefix}_{name}"
 
 
-def called(view: LayerView, constants: Mapping[str, np.ndarray]) -> Lowering:
-    """Return the call of the layer's function on inputs, constants, states, outputs and integers."""
+def called(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str = "fl") -> Lowering:
+    """Return the call of the layer's function on inputs, constants, states, outputs and integers.
+
+    The function's name begins with `prefix`.
+    """
     with StatefulFunction(view.op.op) as f:
         inputs = [f.input(number, (x.elements,), x.dtype) for number, x in enumerate(view.inputs)]
         packed = {key: f.constant(key, array.shape, str(array.dtype)) for key, array in constants.items()}
         states = [f.state(number, (tensor.elements,), tensor.dtype) for number, tensor in enumerate(view.states)]
         y = f.output(0, (view.outputs[0].elements,), view.outputs[0].dtype)
-        f.call(_function(view, constants), *_arguments(f, view, inputs, packed, states, y))
+        f.call(_function(view, constants, prefix), *_arguments(f, view, inputs, packed, states, y))
     return f.lowering()
 
 

@@ -50,6 +50,16 @@ RVP_BINARY(sll16, 0x77, 0, 0x2a)        /* 16-bit lanes: a << (b & 15) */
 RVP_BINARY(srl16, 0x77, 0, 0x29)        /* 16-bit lanes: a >> (b & 15), zeros from above */
 RVP_BINARY(scmplt16, 0x77, 0, 0x06)     /* 16-bit lanes: a < b ? -1 : 0, signed */
 RVP_BINARY(khm16, 0x77, 0, 0x43)        /* 16-bit lanes: (a * b) >> 15, saturated */
+RVP_BINARY(radd16, 0x77, 0, 0x00)       /* 16-bit lanes: (a + b) >> 1, exact */
+RVP_BINARY(rsub16, 0x77, 0, 0x01)       /* 16-bit lanes: (a - b) >> 1, exact */
+RVP_BINARY(smax16, 0x77, 0, 0x41)
+RVP_BINARY(smin16, 0x77, 0, 0x40)
+RVP_BINARY(smbb16, 0x77, 1, 0x04)       /* 32-bit lanes: low half of a * low half of b */
+RVP_BINARY(smtt16, 0x77, 1, 0x14)       /* 32-bit lanes: upper half of a * upper half of b */
+RVP_BINARY(smdrs, 0x77, 1, 0x34)        /* 32-bit lanes: product of the low halves - product of the upper halves */
+RVP_BINARY(kmxda, 0x77, 1, 0x1d)        /* 32-bit lanes: low half of a * upper half of b + upper half of a * low half of b */
+RVP_UNARY(srai16_u_1, 0x77, 0, 0x38, 17) /* 16-bit lanes: (a + 1) >> 1 */
+RVP_UNARY(srai16_u_2, 0x77, 0, 0x38, 18) /* 16-bit lanes: (a + 2) >> 2 */
 RVP_BINARY(smmwb_u, 0x77, 1, 0x2a)      /* 32-bit lanes: (a * low half of b + 2^15) >> 16 */
 RVP_BINARY(smmwt_u, 0x77, 1, 0x3a)      /* the same with the upper half of b */
 RVP_BINARY(smax8, 0x77, 0, 0x45)
@@ -59,6 +69,7 @@ RVP_BINARY(umin8, 0x77, 0, 0x4c)
 RVP_UNARY(kslli16_8, 0x77, 0, 0x3a, 24) /* 16-bit lanes: a << 8, saturated: the byte of int8(a) in the upper half */
 RVP_UNARY(sclip32_14, 0x77, 0, 0x72, 14) /* 32-bit lanes: to [-2^14, 2^14) */
 RVP_UNARY(sclip32_15, 0x77, 0, 0x72, 15) /* to [-2^15, 2^15) */
+RVP_UNARY(clz32, 0x77, 0, 0x57, 25)      /* 32-bit lanes: leading zeros */
 RVP_UNARY(sunpkd820, 0x77, 0, 0x56, 9)  /* per 32 bits: bytes 0 and 2, sign-extended to 16 bits */
 RVP_UNARY(sunpkd831, 0x77, 0, 0x56, 11) /* bytes 1 and 3 */
 RVP_UNARY(zunpkd820, 0x77, 0, 0x56, 13) /* the same, zero-extended */
@@ -72,6 +83,9 @@ RVP_BINARY(add32, 0x77, 2, 0x20)
 RVP_BINARY(kadd32, 0x77, 2, 0x08)
 RVP_BINARY(ksub32, 0x77, 2, 0x09)
 RVP_UNARY(sign32, 0x77, 2, 0x38, 31)    /* srai32 by 31: 0 or -1 */
+RVP_UNARY(srai32_u_15, 0x77, 2, 0x40, 15) /* (a + 2^14) >> 15 */
+RVP_UNARY(srli32_16, 0x77, 2, 0x39, 16) /* zeros from above */
+RVP_ACCUMULATE(umar64, 0x77, 1, 0x52)   /* d += both products of unsigned 32-bit lanes */
 RVP_BINARY(pkbb16, 0x77, 1, 0x07)       /* per 32 bits: low half of a above that of b */
 RVP_BINARY(pktt16, 0x77, 1, 0x17)       /* per 32 bits: upper half of a above that of b */
 #else
@@ -79,6 +93,7 @@ RVP_INLINE rvp_word rvp_add32(rvp_word a, rvp_word b) { return a + b; }
 RVP_BINARY(kadd32, 0x77, 1, 0x00)       /* kaddw */
 RVP_BINARY(ksub32, 0x77, 1, 0x01)       /* ksubw */
 RVP_INLINE rvp_word rvp_sign32(rvp_word a) { return (rvp_word)((int32_t)a >> 31); }
+RVP_UNARY(srai32_u_15, 0x77, 1, 0x6a, 15) /* srai.u */
 RVP_INLINE rvp_word rvp_pkbb16(rvp_word a, rvp_word b) { return rvp_pack(b, a); }
 RVP_INLINE rvp_word rvp_pktt16(rvp_word a, rvp_word b) { return rvp_packu(b, a); }
 #endif

@@ -1,0 +1,21 @@
+/* TFLM's signal operators on frames of int16. */
+#ifndef FIRMLINE_ARM_DSP_SIGNAL_H
+#define FIRMLINE_ARM_DSP_SIGNAL_H
+
+#include <stdint.h>
+
+/* y = x * weights >> 14; no product exceeds int16. `frames` frames of `size` samples. */
+void arm_dsp_window(const int16_t *x, const int16_t *weights, int16_t *y, int32_t frames, int32_t size);
+
+/* How far each frame can be shifted left, and the shift. */
+void arm_dsp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size);
+void arm_dsp_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t frames, int32_t size);
+
+/* Squared magnitudes of the bins [start, end) of each frame, zeros for others. */
+void arm_dsp_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins, int32_t start, int32_t end);
+
+/* Each frame to its spectrum, numbers + 1 pairs; `padded` has room for `numbers` pairs, or is y (include/rfft16_image.h). */
+void arm_dsp_rfft(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *padded, int32_t frames,
+                  int32_t size, int32_t numbers);
+
+#endif

@@ -1,0 +1,62 @@
+"""TFLM's signal operators on frames of int16, two numbers at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, ScaleUp16, Window16
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Window(Window16):
+    """SMULBB and SMULTT."""
+
+    name = "arm_dsp.signal_window"
+    function = "arm_dsp_window"
+    fraction = 14
+    instructions = 3.1
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+
+class ScaleBits(ScaleBits16):
+    """The union of magnitudes."""
+
+    name = "arm_dsp.signal_scale_bits"
+    function = "arm_dsp_scale_bits"
+    instructions = 2.1
+
+
+class ScaleUp(ScaleUp16):
+    """Products with a power of two."""
+
+    name = "arm_dsp.signal_scale_up"
+    function = "arm_dsp_scale_up"
+    instructions = 2.3
+
+
+class Energy(Energy16):
+    """SMUAD."""
+
+    name = "arm_dsp.signal_energy"
+    function = "arm_dsp_energy"
+    instructions = 1.4
+
+
+class Rfft(RegisterRfft):
+    """A complex number in a register; SMLSD and SMLADX for a product."""
+
+    name = "arm_dsp.signal_rfft"
+    function = "arm_dsp_rfft"
+    per_number = 11.5
+
+    def lanes(self, target: Target) -> int:
+        return 1
+
+
+KERNELS: tuple[type[Kernel], ...] = (Energy, Rfft, ScaleBits, ScaleUp, Window)

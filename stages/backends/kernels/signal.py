@@ -1,0 +1,203 @@
+"""TFLM's signal operators on frames of int16: kernels that the families with 16-bit lanes share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.kernel import Kernel, Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+LEAST_NUMBERS = 16  # of a complex FFT
+
+
+def frames_of(shape: tuple[int, ...]) -> int:
+    """Return the number of frames of a tensor of this shape."""
+    from math import prod
+
+    return prod(shape[:-1])
+
+
+class FrameKernel(Kernel):
+    """A call of a C function on all frames.
+
+    function      the C function
+    instructions  per element of the input
+    """
+
+    sources = ("signal.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal.h",)
+    calls = True
+    function: ClassVar[str]
+    instructions: ClassVar[float]
+
+    def alignment(self, target: Target) -> int:
+        """Return the bytes of which every frame must be a multiple."""
+        return 4
+
+    def integers(self, view: LayerView) -> Sequence[int]:
+        """Return the integers behind the buffers: frames and elements of a frame."""
+        return (frames_of(view.inputs[0].shape), view.inputs[0].shape[-1])
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        """Return why frames do not begin where the core can load registers."""
+        x, alignment = view.inputs[0], self.alignment(target)
+        if frames_of(x.shape) > 1 and x.bytes // frames_of(x.shape) % alignment:
+            return f"frames of {x.bytes // frames_of(x.shape)} bytes; several must be multiples of {alignment}"
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return self.instructions * view.inputs[0].elements + 30
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.signal import frames_call
+
+        return frames_call(view, self.function, self.pack_for(view, params, target), self.integers(view))
+
+
+class Window16(FrameKernel):
+    """Products with a window whose weights are at most 1: they fit int16.
+
+    `fraction` are the fractional bits of the packed weights. With 15, the weights of 1 must be neighbours: the C
+    function copies their samples.
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_window"})
+    fraction: ClassVar[int]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        weights, one = view.constant("weights").astype(int), 1 << view.op.shift
+        if view.op.shift > self.fraction:
+            return f"a shift of {view.op.shift}; this kernel is for at most {self.fraction}"
+        if weights.max() > one or weights.min() <= -one:
+            return "weights beyond 1"
+        first, last = _ones(view)
+        if self.fraction == 15 and not (weights[first:last] == one).all():
+            return "weights of 1 that are not neighbours"
+        return super().why_not_layer(view, target)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        weights = view.constant("weights").astype(np.int32) << (self.fraction - view.op.shift)
+        return {"weights": np.minimum(weights, (1 << 15) - 1).astype(np.int16)}
+
+    def integers(self, view: LayerView) -> Sequence[int]:
+        ones = _ones(view) if self.fraction == 15 else ()
+        return (*super().integers(view), *ones)
+
+
+def _ones(view: LayerView) -> tuple[int, int]:
+    """Return the first weight of 1 and the one behind the last, (0, 0) without."""
+    import numpy as np
+
+    at = np.flatnonzero(view.constant("weights") == 1 << view.op.shift)
+    return (int(at[0]), int(at[-1]) + 1) if at.size else (0, 0)
+
+
+class ScaleBits16(FrameKernel):
+    """How far a frame can be shifted."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_bits"})
+
+
+class ScaleUp16(FrameKernel):
+    """The shift of a frame."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_up"})
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+
+class Energy16(FrameKernel):
+    """Squared magnitudes."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_energy"})
+
+    def integers(self, view: LayerView) -> Sequence[int]:
+        """Return frames, bins of a frame, the first bin that is computed and the one behind the last."""
+        return (frames_of(view.inputs[0].shape), view.outputs[0].shape[-1], view.op.start, view.op.end)
+
+
+class Rfft16(FrameKernel):
+    """FFTs of a power of two.
+
+    `unit`: samples of which a frame must be a multiple to be read in place if it is shorter than the FFT.
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"signal_rfft"})
+    sources = ("rfft.c",)
+    per_number: ClassVar[float]
+
+    @abstractmethod
+    def unit(self, target: Target) -> int: ...
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        numbers = view.op.length // 2
+        if view.inputs[0].dtype != "int16":
+            return f"{view.inputs[0].dtype}; this kernel is for int16"
+        if numbers & (numbers - 1) or numbers < LEAST_NUMBERS:
+            return f"a length of {view.op.length}; this kernel is for powers of two from {2 * LEAST_NUMBERS} on"
+        return super().why_not_layer(view, target)
+
+    def padded(self, view: LayerView, target: Target) -> bool:
+        """Return whether the kernel computes a copy of each frame with zeros behind it."""
+        size, length = view.inputs[0].shape[-1], view.op.length
+        is_power_of_four = (length // 2).bit_length() % 2 == 1
+        in_place = is_power_of_four and 4 * size >= 3 * length and size % self.unit(target) == 0
+        return bool(size != length and not in_place)
+
+    def integers(self, view: LayerView) -> Sequence[int]:
+        """Return frames, samples of a frame and complex numbers of the FFT."""
+        return (*super().integers(view), view.op.length // 2)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return instructions: `per_number` for each number in each stage of radix 4."""
+        from math import log
+
+        numbers = view.op.length // 2
+        return frames_of(view.inputs[0].shape) * numbers * self.per_number * (log(numbers, 4) + 1) + 100
+
+    def scratch(self, view: LayerView, target: Target) -> int:
+        """Return the numbers of the scratch buffer; 0 for none, where the function gets y in its place."""
+        return view.op.length // 2 if self.padded(view, target) else 0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.signal import rfft_call
+
+        constants = self.pack_for(view, params, target)
+        return rfft_call(view, self.function, constants, self.scratch(view, target), self.integers(view))
+
+
+class RegisterRfft(Rfft16):
+    """FFTs in general registers (include/rfft16_image.h), of one or two complex numbers each."""
+
+    @abstractmethod
+    def lanes(self, target: Target) -> int:
+        """Return the complex numbers of a register."""
+
+    def unit(self, target: Target) -> int:
+        return 2 * self.lanes(target)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        frames = frames_of(view.inputs[0].shape)
+        if frames > 1 and self.lanes(target) > 1:
+            return f"{frames} frames, whose spectra do not all begin at a register; this kernel is for one"
+        return super().why_not_layer(view, target)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        from stages.backends.kernels.rfft_tables import factors_in_order, first_places
+
+        numbers = view.op.length // 2
+        return {"places": first_places(numbers), "factors": factors_in_order(numbers, self.lanes(target))}

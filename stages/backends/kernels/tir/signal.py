@@ -1,0 +1,45 @@
+"""Calls of C functions on frames of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stages.backends.kernels.tir.block import Function
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def frames_call(
+    view: LayerView, function: str, constants: Mapping[str, np.ndarray], integers: Sequence[int]
+) -> Lowering:
+    """Return the call of `function` on inputs, constants, the output and integers."""
+    return _call(view, function, constants, integers, scratch=None)
+
+
+def rfft_call(
+    view: LayerView, function: str, constants: Mapping[str, np.ndarray], scratch: int, integers: Sequence[int]
+) -> Lowering:
+    """Return the same with a scratch buffer of complex numbers behind the output, or the output itself for 0."""
+    return _call(view, function, constants, integers, scratch)
+
+
+def _call(
+    view: LayerView,
+    function: str,
+    constants: Mapping[str, np.ndarray],
+    integers: Sequence[int],
+    scratch: int | None,
+) -> Lowering:
+    out = view.outputs[0]
+    with Function(view.op.op) as f:
+        inputs = [(f.input(number, (x.elements,), x.dtype), "r") for number, x in enumerate(view.inputs)]
+        packed = [(f.constant(key, array.shape, str(array.dtype)), "r") for key, array in constants.items()]
+        y = (f.output(0, (out.elements,), out.dtype), "w")
+        behind = () if scratch is None else ((f.scratch("numbers", (scratch,), "uint32"), "rw") if scratch else y,)
+        f.call(function, *inputs, *packed, y, *behind, *integers)
+    return f.lowering()

@@ -1,0 +1,140 @@
+"""TFLM's signal operators on frames of int16, a register at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.generic.kernels.generic import signal as generic
+from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, ScaleUp16, Window16, frames_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+    from stages.ir.layers import Array
+
+
+class Window(Window16):
+    """KHM16."""
+
+    name = "rvp.signal_window"
+    function = "rvp_window"
+    fraction = 15
+    instructions = 2.0
+
+    def alignment(self, target: Target) -> int:
+        return target.word_bits // 8
+
+
+class ScaleBits(ScaleBits16):
+    """SMAX16 and SMIN16."""
+
+    name = "rvp.signal_scale_bits"
+    function = "rvp_scale_bits"
+    instructions = 1.5
+
+    def alignment(self, target: Target) -> int:
+        return target.word_bits // 8
+
+
+class ScaleUp(ScaleUp16):
+    """SLL16."""
+
+    name = "rvp.signal_scale_up"
+    function = "rvp_scale_up"
+    instructions = 1.5
+
+    def alignment(self, target: Target) -> int:
+        return target.word_bits // 8
+
+
+class Energy(Energy16):
+    """SMBB16 and SMTT16."""
+
+    name = "rvp.signal_energy"
+    function = "rvp_energy"
+    instructions = 2.0
+
+    def alignment(self, target: Target) -> int:
+        return target.word_bits // 8
+
+
+class Rfft(RegisterRfft):
+    """A complex number in a register, two on RV64; SMDRS and KMXDA for a product."""
+
+    name = "rvp.signal_rfft"
+    function = "rvp_rfft"
+    per_number = 9.0
+
+    def lanes(self, target: Target) -> int:
+        return target.word_bits // 32
+
+
+class FilterBank(generic.FilterBank):
+    """Two bins at a time; UMAR64 on RV64."""
+
+    name = "rvp.signal_filter_bank"
+    sources = ("signal_bank.c",)
+    prefix = "rvp"
+    instructions = 7.0
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if frames_of(view.inputs[0].shape) > 1 and view.inputs[0].shape[-1] % 2:
+            return f"frames of {view.inputs[0].shape[-1]} bins; several must be pairs"
+        if min(view.constant(role).min(initial=0) for role in ("weights", "unweights")) < 0:
+            return "weights below 0"
+        bins = view.inputs[0].shape[-1]
+        if any(first + count > bins for first, count, _ in self._pairs(view)):
+            return f"weights of the last of {bins} bins, which are no pairs"
+        return ""
+
+    def _pairs(self, view: LayerView) -> list[tuple[int, int, Array]]:
+        """Return first bin, number of bins and weights of each section, widened by zeros to pairs of bins."""
+        import numpy as np
+
+        packed = super().pack(view, self.params())
+        pairs, (firsts, counts) = packed["weights"], packed["bank"][3:].reshape(-1, 2).T
+        sections = []
+        parts = np.split(pairs[: counts.sum()], np.cumsum(counts)[:-1])
+        for first, count, weights in zip(firsts, counts, parts, strict=True):
+            before = int(first) % 2
+            widened = np.pad(weights, ((before, (before + int(count)) % 2), (0, 0)))
+            sections.append((int(first) - before, len(widened), widened))
+        return sections
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        """Return the weights of both channels side by side, for pairs of bins."""
+        import numpy as np
+
+        sections = self._pairs(view)
+        places = [number for first, count, _ in sections for number in (first, count)]
+        bank = np.array([*super().pack(view, params)["bank"][:3], *places], np.int32)
+        weights = np.concatenate([np.zeros((0, 2), np.int16), *(weights for _, _, weights in sections)])
+        return {"weights": weights if weights.size else np.zeros((2, 2), np.int16), "bank": bank}
+
+
+class SquareRoot(generic.SquareRoot):
+    """Rounded square roots, with CLZ32."""
+
+    name = "rvp.signal_square_root"
+    sources = ("signal_channels.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_channels.h",)
+    prefix = "rvp"
+    instructions = 50.0
+
+
+class Channels(generic.Channels):
+    """Subtraction of the noise, gain control, logarithms, with CLZ32."""
+
+    name = "rvp.signal_channels"
+    sources = ("signal_channels.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_channels.h",)
+    prefix = "rvp"
+    instructions = 35.0
+
+
+KERNELS: tuple[type[Kernel], ...] = (Channels, Energy, FilterBank, Rfft, ScaleBits, ScaleUp, SquareRoot, Window)

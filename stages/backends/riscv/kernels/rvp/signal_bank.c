@@ -1,0 +1,39 @@
+/* SignalFilterBank of TFLM, two bins at a time. */
+#include "rvp_intrinsics.h"
+#include "signal.h"
+
+/* sum += energies of two bins times the low halves of their weights; behind += energies times the upper halves. */
+RVP_INLINE void add_two(uint64_t *sum, uint64_t *behind, const uint32_t *energy, const int16_t *w)
+{
+#if __riscv_xlen == 64
+    const rvp_word two = rvp_load(energy), both = rvp_load(w);
+    *sum = rvp_umar64(*sum, two, both & 0xffff0000ffff);
+    *behind = rvp_umar64(*behind, two, rvp_srli32_16(both));
+#else
+    for (int bin = 0; bin < 2; bin++) {
+        *sum += (uint64_t)energy[bin] * (uint16_t)w[2 * bin];
+        *behind += (uint64_t)energy[bin] * (uint16_t)w[2 * bin + 1];
+    }
+#endif
+}
+
+void rvp_signal_filter_bank(const uint32_t *x, const int16_t *weights, uint64_t *y, const int32_t *parameters)
+{
+    const int32_t frames = parameters[0], bins = parameters[1], channels = parameters[2];
+    for (int32_t frame = 0; frame < frames; frame++, x += bins) {
+        const int32_t *section = parameters + 3, *const last = section + 2 * channels;
+        const int16_t *w = weights;
+        uint64_t sum = 0;
+        for (;; section += 2) {
+            uint64_t behind = 0;
+            const uint32_t *energy = x + section[0];
+            for (const uint32_t *const end = energy + section[1]; energy != end; energy += 2, w += 4)
+                add_two(&sum, &behind, energy, w);
+            if (section != parameters + 3)
+                *y++ = sum;
+            if (section == last)
+                break;
+            sum = behind;
+        }
+    }
+}
