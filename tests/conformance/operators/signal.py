@@ -185,7 +185,8 @@ def _powers_of_two() -> Iterator[Case]:
     single = ((480, 512), (512, 512), (320, 512), (240, 256), (256, 256), (100, 128), (127, 128), (51, 64), (24, 32))
     for frames, (samples, length) in [*(((), sizes) for sizes in single), ((2,), (480, 512)), ((3,), (51, 64))]:
         layer = fft(frames, samples, length, "int16")
-        yield Case(f"signal_rfft {frames} {samples} of {length}", ("shapes", "extremes"), layer, inputs(Draw(samples), layer))
+        title = f"signal_rfft {frames} {samples} of {length}"
+        yield Case(title, ("shapes", "extremes"), layer, inputs(Draw(samples), layer))
 
 
 def _windows() -> Iterator[Case]:
