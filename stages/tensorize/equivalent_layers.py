@@ -3,6 +3,7 @@
     depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
     conv2d whose filters read one channel    or depthwise_conv2d
     pad, then convolutions                   or convolutions with that padding
+    conv2d over a whole image                or fully_connected
     window along the column of an image      or along its row, for images of one column
 
 Costs are as in kernel selection, within the recipe's arena limit. An accelerator gets its own layout and types.
@@ -20,6 +21,7 @@ from stages.base import StageError
 from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
 from stages.ir.operators.floats import Float
 from stages.lower.simplify.edits import replaced
+from stages.tensorize.one_pixel import is_one_pixel, with_fully_connected
 from stages.tensorize.padding import readers_of_pad, without_pad
 from stages.tensorize.row_windows import is_column_window, with_row_window
 from stages.tensorize.sharing import renames_only
@@ -103,6 +105,8 @@ def _equivalents(
         yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name], 1.0
     if not exchanged and isinstance(layer.op, Conv2D) and has_single_channels(layer.op):
         yield _with_depthwise(graph, layer), [layer.name], [layer.name], _WORTH_EXCHANGING
+    if not exchanged and is_one_pixel(graph, layer):
+        yield with_fully_connected(graph, layer), [layer.name], [layer.name], _WORTH_EXCHANGING
     if is_column_window(graph, layer):
         yield with_row_window(graph, layer), [layer.name], [layer.name], _WORTH_TURNING
 
