@@ -3,6 +3,7 @@
     depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
     conv2d whose filters read one channel    or depthwise_conv2d
     pad, then convolutions                   or convolutions with that padding
+    depthwise convolutions of neighbours      or one, with zero weights, if a concatenation joins their channels
     conv2d over a whole image                or fully_connected
     window along the column of an image      or along its row, for images of one column
 
@@ -23,6 +24,7 @@ from stages.ir.operators.floats import Float
 from stages.lower.simplify.edits import replaced
 from stages.tensorize.one_pixel import is_one_pixel, with_fully_connected
 from stages.tensorize.padding import readers_of_pad, without_pad
+from stages.tensorize.parallel_depthwise import merged_depthwise
 from stages.tensorize.row_windows import is_column_window, with_row_window
 from stages.tensorize.sharing import renames_only
 
@@ -58,9 +60,24 @@ def with_cheapest_equivalents(graph: Graph, context: PassContext) -> Graph:
 def cheapest_equivalents(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
     """Replace each layer by an equivalent that costs no more, until there is none."""
     for original in graph.layers:
+        layer = next((layer for layer in graph.layers if layer.name == original.name), None)
+        merged = None if layer is None else merged_depthwise(graph, layer)
+        if merged is None or any(is_ruled(graph, named(graph, name)) for name in (original.name, *merged.before)):
+            continue
+        if _is_cheaper(merged.graph, merged.after, graph, merged.before, price, _WORTH_EXCHANGING):
+            graph = merged.graph
+    for original in graph.layers:
         while (changed := _cheaper_equivalent(graph, original, price, is_ruled)) is not None:
             graph = changed
     return graph
+
+
+def _is_cheaper(
+    changed: Graph, after: Sequence[str], graph: Graph, before: Sequence[str], price: Price, worth: float
+) -> bool:
+    """Return whether the layers `after` can be computed, for at most `worth` times the price of those `before`."""
+    paid = fsum(price(changed, named(changed, name)) for name in after)
+    return paid < float("inf") and paid <= worth * fsum(price(graph, named(graph, name)) for name in before)
 
 
 def _cheaper_equivalent(
@@ -74,8 +91,7 @@ def _cheaper_equivalent(
     if layer is None or is_ruled(graph, layer):
         return None
     for changed, before, after, worth in _equivalents(graph, layer, exchanged=layer.kind != original.kind):
-        paid = fsum(price(changed, named(changed, other)) for other in after)
-        if paid < float("inf") and paid <= worth * fsum(price(graph, named(graph, other)) for other in before):
+        if _is_cheaper(changed, after, graph, before, price, worth):
             return changed
     return None
 

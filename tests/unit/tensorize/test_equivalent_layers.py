@@ -153,3 +153,67 @@ def test_what_a_rule_of_the_recipe_names_stays(tmp_path: Path, options: dict[str
     source = FileModel(file=str(tmp_path / "m.tflite"))
     made = run_stages(source, target_named("rv64-rvp"), tmp_path / "run", until="tensorize", configs=configs)
     assert [layer.op for layer in TensorizePlan.load(made["tensorize"]).layers] == kinds
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [((1, 1), (1, 1)), ((5, 1), (3, 1)), ((3, 2), (1, 1))])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_convolution_over_a_whole_image_can_be_fully_connected(
+    dtype: str, kernel: tuple[int, int], stride: tuple[int, int]
+) -> None:
+    """As layers of streaming networks; one more row, and windows slide."""
+    rng = np.random.default_rng(8)
+    values = rng.integers(*LIMITS[dtype], (7, *kernel, 6)).astype(dtype)
+    for rows, kind in ((kernel[0], "fully_connected"), (kernel[0] + stride[0], "conv2d")):
+        builder = ModelBuilder()
+        x = builder.input("x", (2, rows, kernel[1], 6), dtype, 0.04, 3)
+        more = {"weight_scale": 0.01, "weight_zero_point": 120 if dtype == "uint8" else 0, "padding": "valid"}
+        bias = rng.integers(-4000, 4001, 7).astype(np.int32)
+        builder.output(builder.conv2d(x, values, bias, stride=stride, out=(0.1, 7), **more))
+        images = [rng.integers(*LIMITS[dtype], (2, rows, kernel[1], 6)).astype(dtype)]
+        found = compare(builder.build(), images, "NHWC", change=with_all_equivalents)
+        assert found.wrong == {}
+        assert found.graph.layers[-1].kind == kind or found.graph.layers[-2].kind == kind
+
+
+def _mixed(
+    sizes: tuple[tuple[int, int], ...], begins: tuple[tuple[int, int], ...], step: int, dilation: int, order: list[int]
+) -> bytes:
+    """Depthwise convolutions of four channels each, of slices of an image (1, 12, 6, 4 * n) that begin anywhere."""
+    rng, builder, parts = np.random.default_rng(9), ModelBuilder(), []
+    x = builder.input("x", (1, 12, 6, 4 * len(sizes)), "int8", 0.04, 3)
+    for number in order:
+        ends = [
+            begin + (size - 1) * dilation + 1 + step for begin, size in zip(begins[number], sizes[number], strict=True)
+        ]
+        first, last = (0, *begins[number], 4 * number), (1, *ends, 4 * number + 4)
+        part = builder.strided_slice(x, first, last, name=f"part{number}")
+        values, bias = rng.integers(-127, 128, (1, *sizes[number], 4)), rng.integers(-4000, 4001, 4)
+        more = {"weight_scale": 0.01, "padding": "valid", "stride": (step, step), "dilation": (dilation, dilation)}
+        y = builder.depthwise_conv2d(part, values.astype(np.int8), bias.astype(np.int32), out=(0.2, -9), **more)
+        parts.append(y)
+    builder.output(builder.concatenation(parts, 3))
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "begins", "step", "dilation", "order", "merged"),
+    [
+        (((3, 1), (5, 2)), ((2, 0), (0, 1)), 1, 1, [0, 1], True),
+        (((3, 2), (2, 2), (1, 1)), ((1, 0), (3, 2), (5, 2)), 1, 2, [0, 1, 2], True),
+        (((2, 2), (3, 2)), ((4, 0), (3, 0)), 2, 1, [0, 1], True),
+        (((3, 2), (2, 2)), ((1, 0), (2, 0)), 1, 2, [0, 1], False),  # between the taps
+        (((3, 1), (5, 2)), ((2, 0), (0, 1)), 1, 1, [1, 0], False),  # channels in another order
+    ],
+)
+def test_depthwise_convolutions_of_neighbouring_channels_can_be_one(
+    sizes: tuple[tuple[int, int], ...],
+    begins: tuple[tuple[int, int], ...],
+    step: int,
+    dilation: int,
+    order: list[int],
+    merged: bool,
+) -> None:
+    images = [np.random.default_rng(1).integers(-128, 128, (1, 12, 6, 4 * len(sizes))).astype(np.int8)]
+    found = compare(_mixed(sizes, begins, step, dilation, order), images, "NHWC", change=with_all_equivalents)
+    assert found.wrong == {}
+    assert ("concatenation" not in [layer.kind for layer in found.graph.layers]) == merged
