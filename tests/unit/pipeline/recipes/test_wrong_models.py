@@ -49,9 +49,9 @@ def test_a_conflicting_value_is_named_too(project: FakeProject) -> None:
         (
             "{zoo: ds_cnn, layout: nhwc}",
             "'layout'; it belongs to a model given by file or url",
-            "zoo, dtype, seed, weights",
+            "incremental, zoo, dtype, seed, weights",
         ),
-        ("{file: a.tflite, zo: a}", "'zo'", "signature, shapes, layout, file"),
+        ("{file: a.tflite, zo: a}", "'zo'", "incremental, signature, shapes, constants, states, layout, file"),
         ("{op: relu, shape: [4], layuot: a}", "'layuot'", "op, shape, batch, dtype, input, output, seed"),
     ],
 )
