@@ -8,12 +8,15 @@
 #include "elements.h"
 #include "fixed_point.h"
 
+#define NOINLINE static __attribute__((noinline)) /* code that needs many registers */
+
 /* A bin: a complex number of the FFT, then its energy. */
 union bin {
     struct {
         int32_t re, im;
     };
     int64_t energy;
+    uint32_t halves[2]; /* of the energy, the lower first */
 };
 struct complex {
     int32_t re, im;
@@ -21,13 +24,31 @@ struct complex {
 
 INLINE int32_t high(int32_t a, int32_t b)
 {
+#ifdef __ARM_FEATURE_DSP
+    int32_t y; /* GCC would take two registers for the product */
+    __asm__("smmul %0, %1, %2" : "=r"(y) : "r"(a), "r"(b));
+    return y;
+#else
     return (int32_t)(((int64_t)a * b) >> 32);
+#endif
+}
+
+/* sum + high(a, b) */
+INLINE int32_t add_high(int32_t sum, int32_t a, int32_t b)
+{
+#ifdef __ARM_FEATURE_DSP
+    int32_t y;
+    __asm__("smmla %0, %1, %2, %3" : "=r"(y) : "r"(a), "r"(b), "r"(sum));
+    return y;
+#else
+    return sum + high(a, b);
+#endif
 }
 
 /* a * exp(-j angle) / 4; tables have 30 bits. */
 INLINE struct complex turned(union bin a, int32_t cosine, int32_t sine)
 {
-    return (struct complex){high(a.re, cosine) + high(a.im, sine), high(a.im, cosine) - high(a.re, sine)};
+    return (struct complex){add_high(high(a.re, cosine), a.im, sine), high(a.im, cosine) - high(a.re, sine)};
 }
 
 INLINE struct complex quarter(union bin a)
@@ -57,54 +78,77 @@ struct frame {
     int32_t size, pre_emphasis, shift;
 };
 
-/* Sample i with 15 bits after the point. */
-INLINE int32_t sample(const struct frame *f, int32_t i, int emphasized)
+/* Sample i with 15 bits after the point, then shifted. */
+INLINE int32_t sample(const struct frame *f, int32_t i, int32_t shift, int emphasized)
 {
-    return emphasized ? f->x[i + 1] * 32768 - f->pre_emphasis * f->x[i] : f->x[i] * 32768;
+    if (emphasized) {
+        return (int32_t)((uint32_t)(f->x[i + 1] * 32768 - f->pre_emphasis * f->x[i]) << shift);
+    }
+    return (int32_t)((uint32_t)f->x[i] << (15 + shift));
 }
 
-INLINE int32_t windowed(const struct frame *f, int32_t i, int emphasized)
-{
-    return high((int32_t)((uint32_t)sample(f, i, emphasized) << f->shift), f->window[i]);
-}
-
-/* Samples 2 i and 2 i + 1 as a complex number; zeros follow the frame. */
-INLINE union bin pair(const struct frame *f, int32_t i, int emphasized)
+/* Samples 2 i and 2 i + 1 as a complex number; zeros follow the frame unless it is known to be `inside`. */
+INLINE union bin pair(const struct frame *f, int32_t i, int emphasized, int inside)
 {
     union bin z = {.energy = 0};
-    if (2 * i < f->size) {
-        z.re = windowed(f, 2 * i, emphasized);
-        z.im = 2 * i + 1 < f->size ? windowed(f, 2 * i + 1, emphasized) : 0;
+    if (inside || 2 * i < f->size) {
+        z.re = high(sample(f, 2 * i, f->shift, emphasized), f->window[2 * i]);
+    }
+    if (inside || 2 * i + 1 < f->size) {
+        z.im = high(sample(f, 2 * i + 1, f->shift, emphasized), f->window[2 * i + 1]);
     }
     return z;
+}
+
+INLINE uint32_t used_bits(const struct frame *f, int32_t i, int emphasized)
+{
+    const int32_t y = sample(f, i, 0, emphasized);
+    return (uint32_t)(y ^ (y >> 31));
 }
 
 /* The left shift, 0 to 16, after which all samples fit. */
 INLINE int32_t headroom(const struct frame *f, int emphasized)
 {
     uint32_t used = 32767; /* at least 15 bits */
-    for (int32_t i = 0; i < f->size; i++) {
-        const int32_t y = sample(f, i, emphasized);
-        used |= (uint32_t)(y ^ (y >> 31));
+    int32_t i = 0;
+    for (; i < f->size - 3; i += 4) {
+        used |= used_bits(f, i, emphasized) | used_bits(f, i + 1, emphasized);
+        used |= used_bits(f, i + 2, emphasized) | used_bits(f, i + 3, emphasized);
+    }
+    for (; i < f->size; i++) {
+        used |= used_bits(f, i, emphasized);
     }
     return fl_leading_zeros(used) - 1;
 }
 
-/* The first stage: radix 2 if the number of points is not a power of 4. Groups read points in order of reversed digits. */
-INLINE void first_stage(union bin *z, const struct frame *f, int32_t points, int emphasized)
+/* Radix 4, or 2, of pairs that are `apart`. */
+INLINE void first_butterfly(union bin *z, const struct frame *f, int32_t from, int32_t apart, int32_t radix,
+                            int emphasized, int inside)
 {
-    const int32_t radix = fl_leading_zeros((uint32_t)points) & 1 ? 4 : 2, apart = points / radix;
+    const union bin a = pair(f, from, emphasized, inside), b = pair(f, from + apart, emphasized, inside);
+    if (radix == 2) {
+        z[0].re = (a.re >> 1) + (b.re >> 1);
+        z[0].im = (a.im >> 1) + (b.im >> 1);
+        z[1].re = (a.re >> 1) - (b.re >> 1);
+        z[1].im = (a.im >> 1) - (b.im >> 1);
+    } else {
+        const union bin c = pair(f, from + 2 * apart, emphasized, inside);
+        const union bin d = pair(f, from + 3 * apart, emphasized, inside);
+        butterfly(z, 1, quarter(a), quarter(b), quarter(c), quarter(d));
+    }
+}
+
+/* The first stage. Groups read points in order of reversed digits. */
+INLINE void first_stage(union bin *z, const struct frame *f, int32_t points, int32_t radix, int emphasized)
+{
+    const int32_t apart = points / radix;
+    const int32_t inside = f->size / 2 - (radix - 1) * apart; /* from here on a group ends behind the frame */
     int32_t from = 0;
     for (int32_t to = 0; to < points; to += radix) {
-        const union bin a = pair(f, from, emphasized), b = pair(f, from + apart, emphasized);
-        if (radix == 2) {
-            z[to].re = (a.re >> 1) + (b.re >> 1);
-            z[to].im = (a.im >> 1) + (b.im >> 1);
-            z[to + 1].re = (a.re >> 1) - (b.re >> 1);
-            z[to + 1].im = (a.im >> 1) - (b.im >> 1);
+        if (from < inside) {
+            first_butterfly(z + to, f, from, apart, radix, emphasized, 1);
         } else {
-            const union bin c = pair(f, from + 2 * apart, emphasized), d = pair(f, from + 3 * apart, emphasized);
-            butterfly(z + to, 1, quarter(a), quarter(b), quarter(c), quarter(d));
+            first_butterfly(z + to, f, from, apart, radix, emphasized, 0);
         }
         int32_t digit = apart / 4;
         from += digit;
@@ -116,26 +160,51 @@ INLINE void first_stage(union bin *z, const struct frame *f, int32_t points, int
     }
 }
 
-INLINE void next_stage(union bin *z, const int32_t *sines, int32_t points, int32_t size)
+/* Shift, window and first stage; returns its radix, 2 if the number of points is not a power of 4. */
+INLINE int32_t begin(union bin *z, struct frame *f, int32_t points, int emphasized)
 {
-    const int32_t *cosines = sines + points / 2; /* a quarter of the circle, 2 * points entries */
+    f->shift = headroom(f, emphasized);
+    if (fl_leading_zeros((uint32_t)points) & 1) {
+        first_stage(z, f, points, 4, emphasized);
+        return 4;
+    }
+    first_stage(z, f, points, 2, emphasized);
+    return 2;
+}
+
+NOINLINE int32_t begin_plain(union bin *z, struct frame *f, int32_t points)
+{
+    return begin(z, f, points, 0);
+}
+
+NOINLINE int32_t begin_emphasized(union bin *z, struct frame *f, int32_t points)
+{
+    return begin(z, f, points, 1);
+}
+
+/* Join transforms of `size` points. The cosine of entry k is the sine of entry k + points / 2, a quarter of the circle. */
+NOINLINE void next_stage(union bin *z, const int32_t *sines, int32_t points, int32_t size)
+{
     const int32_t turn = points / (2 * size);
     for (union bin *a = z; a < z + points; a += 4 * size) {
         butterfly(a, size, quarter(a[0]), quarter(a[size]), quarter(a[2 * size]), quarter(a[3 * size]));
     }
-    for (int32_t j = 1; j < size; j++) {
-        const int32_t k = j * turn;
-        const int32_t cos1 = cosines[k], cos2 = cosines[2 * k], cos3 = cosines[3 * k];
-        const int32_t sin1 = sines[k], sin2 = sines[2 * k], sin3 = sines[3 * k];
-        for (union bin *a = z + j; a < z + points; a += 4 * size) {
-            butterfly(a, size, quarter(a[0]), turned(a[size], cos1, sin1), turned(a[2 * size], cos2, sin2),
-                      turned(a[3 * size], cos3, sin3));
+    for (union bin *group = z; group < z + points; group += 4 * size) {
+        const int32_t *first = sines, *second = sines, *third = sines;
+        for (union bin *a = group + 1; a < group + size; a++) {
+            first += turn;
+            second += 2 * turn;
+            third += 3 * turn;
+            const struct complex b = turned(a[size], first[points / 2], *first);
+            const struct complex c = turned(a[2 * size], second[points / 2], *second);
+            const struct complex d = turned(a[3 * size], third[points / 2], *third);
+            butterfly(a, size, quarter(a[0]), b, c, d);
         }
     }
 }
 
 /* Energies of bins 1 to points - 1 of the real samples, from the transform of their pairs. */
-INLINE void energies(union bin *z, const int32_t *sines, int32_t points)
+NOINLINE void energies(union bin *z, const int32_t *sines, int32_t points)
 {
     const int32_t *cosines = sines + points / 2;
     for (int32_t k = 1; k <= points / 2; k++) {
@@ -157,29 +226,39 @@ INLINE int32_t leading_zeros64(uint64_t x)
     return upper ? fl_leading_zeros(upper) : 32 + fl_leading_zeros((uint32_t)x);
 }
 
+/* The upper half of x << shift. */
+INLINE uint32_t upper_half(uint64_t x, int32_t shift)
+{
+    const uint32_t upper = (uint32_t)(x >> 32), lower = (uint32_t)x;
+    return shift >= 32 ? lower << (shift - 32) : upper << shift | lower >> 1 >> (31 - shift);
+}
+
 /* A line from an entry to the next; the lower 25 bits of the mantissa are the position. */
 INLINE int32_t line(const int32_t *entry, uint32_t mantissa)
 {
-    return entry[0] + (int32_t)(((int64_t)(entry[1] - entry[0]) * (mantissa & 0x1FFFFFF)) >> 25);
+    return add_high(entry[0], (entry[1] - entry[0]) * 128, (int32_t)(mantissa & 0x1FFFFFF));
 }
 
 /* Square root of 0 <= x < 2^62. */
 INLINE uint32_t root(uint64_t x, const int32_t *roots)
 {
-    const int32_t shift = (leading_zeros64(x) - 2) & ~1;
-    const uint32_t mantissa = (uint32_t)(x << shift >> 30);
+    if (x == 0) {
+        return 0;
+    }
+    const int32_t shift = leading_zeros64(x) & ~1;
+    const uint32_t mantissa = upper_half(x, shift);
     const int32_t entry = (int32_t)(mantissa >> 25) - 32;
-    return (uint32_t)line(roots + (entry < 0 ? 0 : entry), mantissa) >> (shift >> 1);
+    return (uint32_t)line(roots + (entry < 0 ? 0 : entry), mantissa) >> ((shift >> 1) - 1);
 }
 
 /* log2(sum) - exponent with 16 bits after the point; INT32_MIN / 2 for 0. */
-INLINE int32_t logarithm(uint64_t sum, int32_t exponent, const int32_t *table)
+NOINLINE int32_t logarithm(uint64_t sum, int32_t exponent, const int32_t *table)
 {
     if (sum == 0) {
         return -(1 << 30);
     }
     const int32_t zeros = leading_zeros64(sum);
-    const uint32_t mantissa = (uint32_t)(sum << zeros >> 32);
+    const uint32_t mantissa = upper_half(sum, zeros);
     return (63 - zeros - exponent) * 65536 + line(table + (mantissa >> 25) - 64, mantissa);
 }
 
@@ -193,6 +272,36 @@ INLINE int32_t add_offset(uint64_t *sum, int32_t mantissa, int32_t exponent)
     return wide;
 }
 
+/* Sums over a rising side: of energies, and of energies times weights. */
+struct side {
+    uint64_t total, rising;
+};
+
+NOINLINE struct side side_of_energies(const union bin *bin, const union bin *end, const uint16_t *ramps)
+{
+    uint64_t total = 0, low = 0, upper = 0;
+    for (; bin < end; bin++) {
+        const uint32_t ramp = *ramps++;
+        total += (uint64_t)bin->energy;
+        low += (uint64_t)bin->halves[0] * ramp;
+        upper += (uint64_t)bin->halves[1] * ramp;
+    }
+    return (struct side){total, (low >> 16) + (upper << 16)};
+}
+
+/* As above with magnitudes, whose sums have 16 bits after the point. */
+NOINLINE struct side side_of_magnitudes(const union bin *bin, const union bin *end, const uint16_t *ramps,
+                                        const int32_t *roots)
+{
+    uint64_t total = 0, rising = 0;
+    for (; bin < end; bin++) {
+        const uint32_t magnitude = root((uint64_t)bin->energy, roots);
+        total += magnitude;
+        rising += (uint64_t)magnitude * *ramps++;
+    }
+    return (struct side){total << 16, rising};
+}
+
 INLINE void log_mel(const int16_t *x, const int32_t *window, const int32_t *sines, const int32_t *table,
                     const int32_t *edges, const uint16_t *ramps, const int32_t *bias, const int32_t *offset,
                     int64_t *bins, int32_t *y, const struct fl_log_mel *p, int power, int emphasized)
@@ -200,32 +309,20 @@ INLINE void log_mel(const int16_t *x, const int32_t *window, const int32_t *sine
     union bin *z = (union bin *)bins;
     struct frame f = {x, window, p->frame, p->pre_emphasis, 0};
     const int32_t points = p->fft_length / 2;
-    f.shift = headroom(&f, emphasized);
-    first_stage(z, &f, points, emphasized);
-    for (int32_t size = fl_leading_zeros((uint32_t)points) & 1 ? 4 : 2; size < points; size *= 4) {
+    int32_t size = emphasized ? begin_emphasized(z, &f, points) : begin_plain(z, &f, points);
+    for (; size < points; size *= 4) {
         next_stage(z, sines, points, size);
     }
     energies(z, sines, points);
     const int32_t exponent = power * f.shift;
     uint64_t before = 0;
     for (int32_t side = 0; side <= p->mels; side++) {
-        uint64_t total = 0, low = 0, upper = 0;
-        for (int32_t k = edges[side]; k < edges[side + 1]; k++) {
-            const uint32_t weight = *ramps++;
-            const uint64_t energy = (uint64_t)z[k].energy;
-            if (power == 2) {
-                low += (uint64_t)(uint32_t)energy * weight;
-                upper += (energy >> 32) * weight;
-                total += energy;
-            } else {
-                const uint32_t magnitude = root(energy, table + 65);
-                low += (uint64_t)magnitude * weight;
-                total += (uint64_t)magnitude << 16;
-            }
-        }
-        const uint64_t rising = power == 2 ? (low >> 16) + (upper << 16) : low;
+        const union bin *first = z + edges[side], *end = z + edges[side + 1];
+        const struct side sums = power == 2 ? side_of_energies(first, end, ramps)
+                                            : side_of_magnitudes(first, end, ramps, table + 65);
+        ramps += end - first;
         if (side > 0) {
-            uint64_t sum = before + total - rising;
+            uint64_t sum = before + sums.total - sums.rising;
             int32_t wide = 0;
             if (p->has_offset) {
                 wide = add_offset(&sum, offset[side - 1], offset[p->mels + side - 1] + exponent);
@@ -233,7 +330,7 @@ INLINE void log_mel(const int16_t *x, const int32_t *window, const int32_t *sine
             const int32_t value = logarithm(sum, exponent - wide, table) + bias[side - 1];
             y[side - 1] = value > p->floor ? value : p->floor;
         }
-        before = rising;
+        before = sums.rising;
     }
 }
 
