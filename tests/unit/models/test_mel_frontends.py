@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import wave
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import scipy.fft
 from pydantic import ValidationError
 
+from stages.ir.model_info import TensorInfo
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.frontends.log_mel import LogMel
@@ -21,6 +23,7 @@ from stages.ir.models.tflite_reader import read
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS
 from tests.support.shared_models import FOLDER
+from tests.support.stages_run import run_tflite
 
 Array = npt.NDArray[Any]
 
@@ -154,10 +157,9 @@ def filters(options: MelFrontend) -> Array:
     )
 
 
-def integer_features(options: MelFrontend, frames: Array, features: Features) -> tuple[Array, float]:
-    """Return what the file's operators make of frames, in real numbers, and the step of the output."""
-    info = read(build_frontend(options, features), "front end")
-    values = frames
+def integers(data: bytes, frames: Array) -> tuple[Array, TensorInfo]:
+    """Return what the file's operators make of frames, and the tensor of the features."""
+    info, values = read(data, "front end"), frames
     for operator in info.operators:
         if operator.op.startswith("CUSTOM:Firmline"):
             operation = Operation.of(operator, info)
@@ -166,6 +168,12 @@ def integer_features(options: MelFrontend, frames: Array, features: Features) ->
             assert reference is not None
             (values,) = reference(operation, values, *constants)
             out = operation.outputs[0]
+    return values, out
+
+
+def integer_features(options: MelFrontend, frames: Array, features: Features) -> tuple[Array, float]:
+    """Return the features of the integers in real numbers, and the step of the output."""
+    values, out = integers(build_frontend(options, features), frames)
     scale, zero_point = float(out.scale[0]), int(out.zero_point[0])
     return (values.astype(np.float64) - zero_point) * scale, scale
 
@@ -215,3 +223,13 @@ def test_features_of_8_bits_are_within_a_step() -> None:
 def test_options_that_do_not_fit_are_errors(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=re.escape(message)):
         Mfcc(**options)
+
+
+def test_firmware_computes_the_formula_over_several_runs(tmp_path: Path) -> None:
+    """Frames overlap from run to run; before the first sample there is silence."""
+    options = Mfcc(pre_emphasis=0.97, mels=20, window_ms=16.0, step_ms=8.0, offset=1e-6)
+    data, samples = build_frontend(options, Features(2, "int8")), sounds()["chirp"][: 8 * 256]
+    expected = integers(data, framed(options, samples))[0]
+    runs = run_tflite(data, [[run] for run in samples.reshape(8, 1, 256)], tmp_path)
+    assert np.array_equal(np.concatenate([run.outputs[0] for run in runs]), expected)
+    assert len(np.unique(expected)) > 50
