@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_ZERO_POINT, _MULTIPLIER, _SHIFT = 3, 1_500_000_000, -6
+_ZERO_POINT, _MULTIPLIER, _NARROW_MULTIPLIER, _SHIFT = 3, 1_500_000_000, 24_000, -6
 _UNCHANGED = ("left_shift", "depth_multiplier")  # equal for all networks, or part of the shape
 
 
@@ -81,6 +81,11 @@ def _number(name: str, value: Any) -> Any:
     return rule(value) if isinstance(value, int) else value
 
 
+def _multiplier(value: int) -> int:
+    """Return a multiplier of as many bits: products with one of 15 bits fit into 32."""
+    return 0 if not value else _NARROW_MULTIPLIER if 0 < value < 1 << 15 else _MULTIPLIER
+
+
 def _shift(value: int) -> int:
     return 1 if value > 0 else _SHIFT if value < 0 else 0
 
@@ -88,8 +93,8 @@ def _shift(value: int) -> int:
 _RULES: Mapping[str, Callable[[int], int]] = {
     "zero_point": lambda value: _ZERO_POINT if value else 0,
     "zero_points": lambda value: _ZERO_POINT if value else 0,
-    "multiplier": lambda value: _MULTIPLIER if value else 0,
-    "multipliers": lambda value: _MULTIPLIER if value else 0,
+    "multiplier": _multiplier,
+    "multipliers": _multiplier,
     "shift": _shift,
     "shifts": _shift,
 }

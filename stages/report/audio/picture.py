@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import Any
 from xml.sax.saxutils import escape as xml
 
@@ -65,8 +67,9 @@ def audio_svg(series: Series, audio: Mapping[str, Any]) -> str:
         text = f"{len(shown)} of {len(audio['files']):,} files, those with errors first"
         body.append(f'<text class="quiet" x="{_RIGHT}" y="14" text-anchor="end">{text}</text>')
         top = 24
+    names = _short_names([file["name"] for file in audio["files"]])
     for number in shown:
-        panel = _Panel(series, series.recordings[number], audio, audio["files"][number], top)
+        panel = _Panel(series, series.recordings[number], audio, {**audio["files"][number], "name": names[number]}, top)
         body += panel.lines(wave, frames[number], heat)
         top = panel.bottom
     size = f'width="{_WIDTH}" height="{top}" viewBox="0 0 {_WIDTH} {top}"'
@@ -83,6 +86,13 @@ def _shown(files: Sequence[Mapping[str, Any]]) -> list[int]:
     ]
     ranked = sorted(range(len(files)), key=lambda number: (not wrong[number], number))
     return sorted(ranked[:MOST_FILES])
+
+
+def _short_names(names: Sequence[str]) -> list[str]:
+    """Return the paths below the folder that all have in common."""
+    parents = [PurePosixPath(name).parts[:-1] for name in names]
+    shared = len(list(takewhile(lambda level: len(set(level)) == 1, zip(*parents, strict=False))))
+    return ["/".join(PurePosixPath(name).parts[shared:]) for name in names]
 
 
 def _style() -> str:
