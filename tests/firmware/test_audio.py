@@ -9,25 +9,8 @@ import numpy as np
 
 from stages.ir.models.spec import FileModel
 from tests.support.emitted import target_named
+from tests.support.recordings import loudness, write_wav
 from tests.support.stages_run import run_stages
-from tests.support.variables import Streaming
-from tests.support.wav_files import write_wav
-
-UNIT = (1 / 32768, 0)
-
-
-def loudness() -> bytes:
-    """Score of 10 ms: whether the mean of the last four steps, with three of them as state, is above 0.1."""
-    b = Streaming()
-    x = b.input("samples", (1, 160), "int16", *UNIT)
-    mean = b.fully_connected(x, np.full((1, 160), 127, np.int8), weight_scale=1 / 127 / 160, out=UNIT, name="mean")
-    kept = b.resource("means", np.zeros((1, 3), np.int16), UNIT)
-    means = b.concatenation([b.read(kept, (1, 3), "int16", UNIT), mean], 1, name="all")
-    b.assign(kept, b.strided_slice(means, (0, 1), (1, 4), name="new"))
-    weights, bias = np.full((1, 4), 100, np.int8), np.array([-40 * 32768], np.int64)  # 400 * (mean - 0.1)
-    total = b.fully_connected(means, weights, bias, weight_scale=1.0, out=(64 / 32768, 0), name="sum")
-    b.output(b.emit("LOGISTIC", [total], (1, 1), UNIT, "score"))
-    return b.build()
 
 
 def test_a_recording_from_samples_to_figures(tmp_path: Path) -> None:

@@ -15,9 +15,12 @@ from stages.backends.generic.kernels.generic.elementwise import Requantize
 from stages.count import firmware
 from stages.count.call import KernelCall
 from stages.count.counter import Counter, _shared_code
+from stages.import_model.normalize import normalized
 from stages.ir.graph import Graph, Tensor
 from tests.support.counting import calls_of, layer_graph
 from tests.support.emitted import target_named
+from tests.support.integer import integer_graph
+from tests.support.recordings import loudness
 
 RV64 = target_named("rv64-rvp")
 CONV: dict[str, Any] = {"op": "conv2d", "shape": (6, 6, 16), "out_channels": 8}
@@ -97,6 +100,15 @@ def test_a_count_does_not_depend_on_what_else_is_in_the_firmware() -> None:
     calls = [calls_of(layer_graph(**layer), RV64)[0] for layer in layers]
     together = Counter(RV64, None, {})(calls)
     assert together == Counter(RV64, None, {})(calls[::-2]) | Counter(RV64, None, {})(calls[1:2])
+
+
+@pytest.mark.parametrize("op", ["interpolated", "slide"])
+def test_narrow_multipliers_and_layers_without_inputs_are_counted(op: str) -> None:
+    """A multiplier of 15 bits stays one, or its products overflow; a window alone reads only its state."""
+    calls = [
+        call for call in calls_of(integer_graph(normalized(loudness(), "net").data), RV64) if call.view.op.op == op
+    ]
+    assert len(Counter(RV64, None, {})(calls)) == len(calls) > 0
 
 
 def test_another_call_and_other_tools_are_counted_anew(tmp_path: Path, simulated: list[int]) -> None:

@@ -17,7 +17,7 @@ from stages.simulate import InputsConfig
 from stages.simulate.inputs import check_files, external_files, make_inputs, recordings
 from stages.support.options.audio import AudioOptions
 from stages.support.options.encoding import Encoding
-from tests.support.wav_files import write_wav
+from tests.support.recordings import write_wav
 
 PORT = {"name": "samples", "dtype": "int16", "shape": [1, 480], "bytes": 960}
 RAMP = np.arange(1000, dtype=np.int16)
