@@ -24,13 +24,14 @@ HIT, REPEATED, CONFUSED, FALSE = "hit", "repeated", "confused", "false accept"
 class Expected:
     """A label of a keyword from `start` to `end` in seconds; `detected`: time of its detection, None if missed.
 
-    whole: it is for the whole recording, so that times say nothing about a delay.
+    whole: it is for the whole recording, so that times say nothing about a delay. `name` is the label's text.
     """
 
     keyword: int
     start: float
     end: float
     whole: bool = False
+    name: str = ""
     detected: float | None = None
 
 

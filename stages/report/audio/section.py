@@ -117,7 +117,7 @@ class _Keywords:
             if index in self.indices:
                 whole = label["start"] is None
                 start, end = (0.0, seconds) if whole else (float(label["start"]), float(label["end"]))
-                yield Expected(index, start, end, whole)
+                yield Expected(index, start, end, whole, label["name"])
 
     def _index(self, name: str, at: tuple[str, ...]) -> int:
         if name in self.names:
@@ -207,7 +207,7 @@ def _file(
         "first": recording.first,
         "steps": recording.steps,
         "labels": [
-            {"class": names[label.keyword], "start": label.start, "end": label.end, "detected": label.detected}
+            {"class": label.name, "start": label.start, "end": label.end, "detected": label.detected}
             for label in expected
         ],
         "detections": [
