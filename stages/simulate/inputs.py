@@ -211,4 +211,5 @@ def _random(port: Port, generator: np.random.Generator) -> np.ndarray:
     low, high = _range(port)
     if np.dtype(port["dtype"]).kind == "f":
         return np.asarray(generator.uniform(low, high, port["shape"])).astype(port["dtype"])
-    return np.asarray(generator.integers(int(low), int(high), port["shape"], endpoint=True)).astype(port["dtype"])
+    wide = np.uint64 if port["dtype"] == "uint64" else np.int64
+    return np.asarray(generator.integers(int(low), int(high), port["shape"], wide, endpoint=True)).astype(port["dtype"])

@@ -37,6 +37,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "reverse_v2": {"axes": [1, 2]},
     "tile": {"multiples": [1, 2, 1, 2]},
     "unpack": {"shape": [3, 40], "axis": 1},
+    "signal_irfft": {"shape": [66]},
 }
 
 

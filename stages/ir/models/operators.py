@@ -52,7 +52,7 @@ class _Builder(SingleOperatorBuilder):
         self.spec: OpModel = spec
         self.builder: ModelBuilder = ModelBuilder()
         self.shape: tuple[int, ...] = (spec.batch, *spec.shape)
-        self.quantized: bool = spec.dtype != "float32"
+        self.quantized: bool = spec.dtype in _INPUT
         self.quant: Quant | None = self._chosen(spec.input, _INPUT)
 
     def build(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -191,7 +191,7 @@ class OpModel(StrictModel):
     op: Annotated[str, AfterValidator(_known)] = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
     shape: Shape
     batch: Size = 1
-    dtype: Literal["int8", "uint8", "int16", "float32"] = "int8"
+    dtype: Literal["int8", "uint8", "int16", "float32", "int32", "uint32", "uint64"] = "int8"
     input: Quantization | None = None
     output: Quantization | None = None
     seed: int = 0
@@ -234,6 +234,26 @@ class OpModel(StrictModel):
     align_corners: bool = False
     half_pixel_centers: bool = False
     to: Literal["int8", "uint8", "int16"] | None = None
+    # Signal operators; lengths and steps in samples
+    shift: Annotated[int, Field(ge=0, le=31)] = 12
+    fft_length: Size | None = None
+    frame_size: Size | None = None
+    frame_step: Size | None = None
+    prefill: bool = True
+    delay_length: Annotated[int, Field(ge=0, le=1 << 20)] = 160
+    left_context: Annotated[int, Field(ge=0, le=1 << 20)] = 1
+    right_context: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    stacker_step: Size = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_type(cls, data: Any) -> Any:
+        """Default to the operator's first type if it has no int8 form."""
+        if isinstance(data, dict) and "dtype" not in data and isinstance(data.get("op"), str):
+            declared = operator_of(data["op"])
+            if declared is not None and "int8" not in declared.tensors.types:
+                return {**data, "dtype": declared.tensors.types[0]}
+        return data
 
     @property
     def weight_bits(self) -> int:
@@ -261,9 +281,8 @@ class OpModel(StrictModel):
             message = "float32 tensors have no quantization; leave out input, other and output"
             raise mistake(message, key, beside=("dtype",) if "dtype" in self.model_fields_set else ())
         if self.dtype not in declared.tensors.types:
-            available = ", ".join(
-                dtype for dtype in ("int8", "uint8", "int16", "float32") if dtype in declared.tensors.types
-            )
+            types = ("int8", "uint8", "int16", "float32", "int32", "uint32", "uint64")
+            available = ", ".join(dtype for dtype in types if dtype in declared.tensors.types)
             raise mistake(f"{self.op} has no form in {self.dtype}; it has {available}", "dtype")
         if self.op == "dequantize" and self.dtype == "float32":
             raise mistake("dequantize reads int8, uint8 or int16", "dtype")

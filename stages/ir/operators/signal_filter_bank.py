@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.naming import named
@@ -41,6 +41,7 @@ class FilterBank(LayerOp):
     """
 
     op: Literal["signal_filter_bank"] = "signal_filter_bank"
+    any_type: ClassVar[bool] = True
 
     def sections(self, view: LayerView) -> list[tuple[int, Array, Array]]:
         """Return first bin, weights and unweights of each section."""
@@ -68,6 +69,7 @@ class SquareRoot(LayerOp):
     """
 
     op: Literal["signal_square_root"] = "signal_square_root"
+    any_type: ClassVar[bool] = True
 
     @property
     def named(self) -> str:
@@ -98,6 +100,7 @@ class NoiseEstimate(LayerOp):
     """
 
     op: Literal["signal_noise_estimate"] = "signal_noise_estimate"
+    any_type: ClassVar[bool] = True
     smoothing: tuple[int, int]
     rest: tuple[int, int]
     smoothing_bits: int
@@ -132,6 +135,7 @@ class SubtractNoise(LayerOp):
     """
 
     op: Literal["signal_subtract_noise"] = "signal_subtract_noise"
+    any_type: ClassVar[bool] = True
     smoothing_bits: int
     bits: int
     least: int
@@ -159,6 +163,7 @@ class Pcan(LayerOp):
     """
 
     op: Literal["signal_pcan"] = "signal_pcan"
+    any_type: ClassVar[bool] = True
     snr_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
@@ -191,6 +196,7 @@ class Log(LayerOp):
     """
 
     op: Literal["signal_log"] = "signal_log"
+    any_type: ClassVar[bool] = True
     scale: int
     correction_bits: int
 

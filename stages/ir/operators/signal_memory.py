@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.naming import named
@@ -41,6 +41,7 @@ class Framer(LayerOp):
     """
 
     op: Literal["signal_framer"] = "signal_framer"
+    any_type: ClassVar[bool] = True
     size: int
     step: int
     kept: int
@@ -66,6 +67,7 @@ class FramerValid(LayerOp):
     """Second output of SignalFramer: whether all frames of this run are set. State: as the last one of Framer."""
 
     op: Literal["signal_framer_valid"] = "signal_framer_valid"
+    any_type: ClassVar[bool] = True
     frames: int
     unset: int
 
@@ -90,6 +92,7 @@ class OverlapAdd(LayerOp):
     """
 
     op: Literal["signal_overlap_add"] = "signal_overlap_add"
+    any_type: ClassVar[bool] = True
     step: int
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
@@ -119,6 +122,7 @@ class Delay(LayerOp):
     """
 
     op: Literal["signal_delay"] = "signal_delay"
+    any_type: ClassVar[bool] = True
     length: int
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
@@ -142,6 +146,7 @@ class Stacker(LayerOp):
     """
 
     op: Literal["signal_stacker"] = "signal_stacker"
+    any_type: ClassVar[bool] = True
     rows: int
     left: int
     step: int
@@ -173,6 +178,7 @@ class StackerValid(LayerOp):
     """Second output of SignalStacker: whether each stack is set. State: as the last one of Stacker."""
 
     op: Literal["signal_stacker_valid"] = "signal_stacker_valid"
+    any_type: ClassVar[bool] = True
     rows: int
     left: int
     step: int

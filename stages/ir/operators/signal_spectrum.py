@@ -5,13 +5,14 @@ Axes before the last one are frames.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape
+from stages.ir.operators.signal_models import MODELS
 from stages.ir.operators.signal_options import (
     SHIFT,
     constant,
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 FFT_TYPES = {0: "float32", 2: "int32", 7: "int16"}  # by the schema's TensorType, which is the option T
 _MOST_LENGTH = 1 << 16  # of an FFT
 LITERT = LiteRT(version=1, tflm=True)
-SCALES = "any"
 
 
 class Window(LayerOp):
     """SignalWindow: y = x * weights >> shift, clamped to int16."""
 
     op: Literal["signal_window"] = "signal_window"
+    any_type: ClassVar[bool] = True
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
@@ -54,6 +55,7 @@ class ScaleBits(LayerOp):
     """
 
     op: Literal["signal_scale_bits"] = "signal_scale_bits"
+    any_type: ClassVar[bool] = True
 
     @property
     def named(self) -> str:
@@ -85,6 +87,7 @@ class ScaleUp(LayerOp):
     """Second output of SignalFftAutoScale: each frame shifted left by its bits; numbers beyond int16 wrap."""
 
     op: Literal["signal_scale_up"] = "signal_scale_up"
+    any_type: ClassVar[bool] = True
 
     @property
     def named(self) -> str:
@@ -106,6 +109,7 @@ class Rfft(LayerOp):
     """
 
     op: Literal["signal_rfft"] = "signal_rfft"
+    any_type: ClassVar[bool] = True
     length: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
@@ -119,6 +123,7 @@ class Irfft(LayerOp):
     """SignalIrfft: the real numbers of a spectrum; float32 results are divided by the length."""
 
     op: Literal["signal_irfft"] = "signal_irfft"
+    any_type: ClassVar[bool] = True
     length: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
@@ -136,6 +141,7 @@ class Energy(LayerOp):
     """SignalEnergy: real^2 + imaginary^2 of the bins from start to end; 0 for others, which TFLM does not write."""
 
     op: Literal["signal_energy"] = "signal_energy"
+    any_type: ClassVar[bool] = True
     start: int
     end: int
 
@@ -231,7 +237,6 @@ def signal_operator(
     layers: tuple[type[LayerOp], ...],
     check: Callable[[Operation], None],
     limits: str = "",
-    **more: Any,
 ) -> Operator:
     """Declare an operator that TFLM's interpreter verifies."""
     return Operator(
@@ -241,8 +246,8 @@ def signal_operator(
         quantization=Quantization(scales="any", check=check),
         legalization=Legalization(layers, opaque=True),
         litert=LITERT,
+        model=MODELS[code],
         limits=limits,
-        **more,
     )
 
 

@@ -28,7 +28,7 @@ CASES = [
     (op, dtype)
     for op in options_of()
     for dtype in ("int8", "uint8", "float32")
-    if (declared := operator_of(op)) and dtype in declared.tensors.types
+    if (declared := operator_of(op)) and dtype in declared.tensors.types and not declared.litert.tflm
 ]
 CASES.remove(("dequantize", "float32"))
 

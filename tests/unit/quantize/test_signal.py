@@ -12,11 +12,14 @@ import pytest
 
 from stages.import_model.checks import check_operator
 from stages.ir.models.chain.frontends.microfrontend_tables import filter_bank, gains, window
+from stages.ir.models.operators import build
 from stages.ir.models.signal_operators import CODES
+from stages.ir.models.spec import OpModel
 from stages.ir.models.tflite_reader import read
 from stages.ir.models.tflite_writer import TFLiteWriter
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.integer import run_graph
+from stages.ir.reference.interpreter import random_inputs
 from stages.ir.reference.partitions import PartitionedReference, reference_of
 from stages.support.messages.operator_error import OperatorError
 from tests.conformance.draw import Draw
@@ -196,6 +199,28 @@ def test_layers_equal_tflm(code: str) -> None:
             states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
             for name, expected in zip(graph.outputs, reference.run(arrays), strict=True):
                 np.testing.assert_array_equal(values[name], expected, f"{name} of run {number}")
+
+
+SHAPES = {"irfft": [66], "overlap_add": [2, 48], "framer": [96]}
+
+
+@needs("tflite_micro", "audio")
+@pytest.mark.parametrize("code", CODES)
+def test_each_is_a_model_of_its_own(code: str) -> None:
+    """With random inputs, which reach many of its values."""
+    kind = OPERATORS[f"CUSTOM:{code}"].kind
+    shape = SHAPES.get(kind.removeprefix("signal_"), [64])
+    data = build(OpModel.model_validate({"op": kind, "shape": shape, "batch": 2}))
+    graph, reference, states = integer_graph(data), reference_of(data), None
+    for seed in range(3):
+        inputs = random_inputs(reference.info, seed)
+        inputs = [x & 15 if x.dtype == np.int32 else x for x in inputs]
+        values = run_graph(graph, inputs, states=states)
+        states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
+        expected = reference.run(inputs)
+        for name, array in zip(graph.outputs, expected, strict=True):
+            np.testing.assert_array_equal(values[name], array)
+    assert len(np.unique(expected[0])) > 20
 
 
 def test_every_signal_operator_is_known_to_planning() -> None:
