@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import cast
 
 from stages.ir.graph import Conv2D, FullyConnected, Graph, Layer, Layout, Move
-from stages.lower.simplify.edits import numbered, replaced
+from stages.lower.simplify.edits import numbered, replaced, unused
 
 _SHARED = ("input_zero_point", "weight_zero_point", "output_zero_point", "act_min", "act_max", "rounding")
 
@@ -32,7 +32,8 @@ def with_fully_connected(graph: Graph, layer: Layer) -> Graph:
     constants["weights"] = weights.reshape(op.out_channels, depth)
     row = x
     if op.kernel != (1, 1):
-        fields = {"name": f"{layer.name}/row", "shape": (x.shape[0], depth), "layout": Layout(""), "alias_of": x.name}
+        name = unused(graph.tensors, f"{layer.name}/flat")
+        fields = {"name": name, "shape": (x.shape[0], depth), "layout": Layout(""), "alias_of": x.name}
         row = x.model_copy(update={**fields, "offset": 0, "tflite_index": None, "channels": None})
         reshape = Layer(index=0, name=row.name, op=Move(kind="reshape"), inputs=(x.name,), outputs=(row.name,))
         layers = [part for other in graph.layers for part in ([reshape, layer] if other is layer else [other])]

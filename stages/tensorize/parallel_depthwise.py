@@ -148,7 +148,7 @@ def _with_layer(
     (begin, size), layers = window, list[Layer]()
     source = image.name
     if tuple(size) != image.shape:
-        source = f"{join.name}/rows"
+        source = unused(tensors, f"{join.name}/rows")
         fields = {"name": source, "shape": tuple(size), "alias_of": None, "offset": 0, "tflite_index": None}
         tensors[source] = image.model_copy(update={**fields, "constant": False, "state": False})
         cut = Move(kind="slice", params={"begin": begin, "stride": [1] * 4, "size": size})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from stages.ir.arithmetic.fixed_point import Array
@@ -31,9 +31,9 @@ def is_private(graph: Graph, name: str) -> bool:
     return times == 1 and name not in (*graph.inputs, *graph.outputs) and not shared
 
 
-def unused(constants: Mapping[str, Array], name: str) -> str:
-    """Return `name`, or a variation that no constant has."""
-    while name in constants:
+def unused(names: Container[str], name: str) -> str:
+    """Return `name`, or a variation that is not one of `names`."""
+    while name in names:
         name += "'"
     return name
 

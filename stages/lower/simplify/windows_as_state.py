@@ -167,9 +167,7 @@ def _offset(graph: Graph, window: _Window) -> int:
 def _with_window(graph: Graph, window: _Window) -> Graph:
     tensors, constants, old = dict(graph.tensors), dict(graph.constants), graph.tensors[window.old]
     axis, (joined,), (value,) = _axis(graph, window.join), window.join.outputs, window.assign.inputs
-    name = window.state.name + "/window"
-    while name in tensors:
-        name += "'"
+    name = unused(tensors, f"{window.state.name}/window")
     fields = {"name": name, "shape": tensors[joined].shape, "layout": tensors[joined].layout, "tflite_index": None}
     state = tensors[name] = window.state.model_copy(update=fields)
     apart = {"tflite_index": None} if _outer(graph, window) > 1 else {}  # in memory it differs from the file's tensor
