@@ -145,6 +145,7 @@ class _Panel:
         self._top, self._wave = top, top + _HEAD
         self._heat = self._wave + _WAVE + _GAP
         self._score = self._heat + (_HEAT + _GAP if series.features else 0)
+        self._texts: list[str] = []  # of labels, above the samples
         self._base = self._score + (_SCORE if series.classes else -_GAP)
         self.bottom = self._base + _AXIS
 
@@ -155,6 +156,7 @@ class _Panel:
         yield from self._labels()
         yield _title(self._wave + _WAVE // 2, "samples")
         yield f'<path class="wave" d="{self._envelope(wave)}"/>'
+        yield from self._texts
         if frames is not None and heat is not None:
             yield _title(self._heat + _HEAT // 2, "features")
             yield _image(frames, heat, self._heat)
@@ -192,9 +194,10 @@ class _Panel:
             name = xml(escape.name(escape.shortened(label["class"], 24)))
             title = f"{name}, {label['start']:g} to {label['end']:g} s{', missed' if missed else ''}"
             yield (
-                f'<g><title>{title}</title><rect class="label{missed}" x="{left}" y="{self._wave}" '
-                f'width="{width:.1f}" height="{height}"/><text x="{left + 3}" y="{self._wave + 11}">{name}</text></g>'
+                f'<rect class="label{missed}" x="{left}" y="{self._wave}" width="{width:.1f}" height="{height}">'
+                f"<title>{title}</title></rect>"
             )
+            self._texts.append(f'<text x="{left + 3}" y="{self._wave + 11}">{name}</text>')
 
     def _envelope(self, most: float) -> str:
         samples = self._series.samples(self._recording).astype(np.float64) / most

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field
 
 from stages.support.options.strict_model import StrictModel
 
@@ -15,13 +15,14 @@ SAMPLE_RATE = 16_000
 _TIME = re.compile(r"^([0-9]{1,6}(?:\.[0-9]{1,6})?) ?ms$")
 
 
-def _check_time(text: str) -> str:
-    if not _TIME.match(text) or not float(text.removesuffix("ms")):
+def _check_step(value: object) -> object:
+    is_count = type(value) is int and 1 <= value < 2**31
+    if not is_count and not (isinstance(value, str) and _TIME.match(value) and float(value.removesuffix("ms"))):
         raise ValueError("a step is a number of samples, or a time such as 20ms")
-    return text
+    return value
 
 
-Step = Annotated[int, Field(ge=1, le=2**31 - 1)] | Annotated[str, AfterValidator(_check_time)]
+Step = Annotated[int | str, BeforeValidator(_check_step)]
 
 
 class AudioOptions(StrictModel):

@@ -123,8 +123,8 @@ def test_a_network_that_does_not_take_samples_is_named(tmp_path: Path, ports: An
 
 
 def test_steps_are_whole_samples_and_the_rate_is_the_front_end_s(tmp_path: Path) -> None:
-    for wrong in ("20", "ms", "0ms", "-3ms", 0):
-        with pytest.raises(ValidationError):
+    for wrong in ("20", "ms", "0ms", "-3ms", "20us", 0, True, 0.5):
+        with pytest.raises(ValidationError, match="a step is a number of samples, or a time such as 20ms"):
             AudioOptions(step=wrong)
     with pytest.raises(StageError, match=r"a step of 0\.3ms is 4.8 samples at 16,000 samples per second"):
         audio_of(AudioOptions(step="0.3ms"), None, ()).step(480)
