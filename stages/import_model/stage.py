@@ -222,7 +222,7 @@ def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     converted = convert(data, source, model.shapes or {}, model.layout or "nchw", model.constants, model.states)
     (job.out / ONNX_FILE).write_bytes(converted.original)
     (job.out / NAMES).write_text(names_to_json(converted.names))
-    return Normalized(converted.data, read(converted.data, source), "", (), converted.rules)
+    return Normalized(converted.data, read(converted.data, source), "", converted.notes, converted.rules)
 
 
 def _check_litert(normalized_model: Normalized, source: str) -> None:

@@ -12,10 +12,12 @@ import onnx
 from stages.base import StageError
 from stages.import_model.checks.values import check_finite
 from stages.import_model.onnx.custom import declared, quantization, translate_custom
-from stages.import_model.onnx.fold import OF_SHAPES, fold
+from stages.import_model.onnx.fold import OF_SHAPES, fold, shape_of
 from stages.import_model.onnx.gelu import fuse_gelus
 from stages.import_model.onnx.load import graph_inputs, load
 from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, translate
+from stages.import_model.onnx.operators.recurrent import INITIAL_STATE
+from stages.import_model.onnx.operators.recurrent import TRANSLATORS as RECURRENT
 from stages.import_model.onnx.states import declare_state, keep
 from stages.import_model.onnx.tensor_values import tensor_values
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
@@ -53,12 +55,14 @@ class Converted:
     original: the ONNX file that `names` refers to, as read or as changed by `load`
     names: ONNX values of the TFLite tensors, by number
     rules: arithmetic of the TFLite operators, by number
+    notes: sentences about states that the caller has to carry from run to run
     """
 
     data: bytes
     original: bytes
     names: Mapping[int, Traced]
     rules: Mapping[int, Mapping[str, Any]]
+    notes: tuple[str, ...] = ()
 
 
 def check_known(
@@ -107,7 +111,30 @@ def convert(
         keep(t, name, writers[state], state, variable, order)
     if not t.builder.operators:
         raise StageError(f"{name} computes nothing: its outputs are inputs or constants")
-    return Converted(t.builder.build(), original, t.names, t.rules)
+    return Converted(t.builder.build(), original, t.names, t.rules, _carried_states(t, {*variables}, {*(states or {})}))
+
+
+def _carried_states(t: Translation, states: set[str], outputs: set[str]) -> tuple[str, ...]:
+    """Return a sentence for each input that is the initial state of a recurrent operator, if an output has its shape.
+
+    states, outputs: names of inputs and outputs that are joined already.
+    """
+    shapes = {
+        entry.name: [dim.dim_value for dim in entry.type.tensor_type.shape.dim] for entry in graph_inputs(t.model)
+    }
+    notes = []
+    for node in t.nodes:
+        initial = node.inputs[INITIAL_STATE : INITIAL_STATE + 2] if node.op in RECURRENT else ()
+        for name in dict.fromkeys(source for value in initial if value for source in _sources(t, value)):
+            ends = [end for end in t.outputs if end not in outputs and [*shape_of(t.values[end])] == shapes[name]]
+            if name not in states and ends:
+                written, read = escape.quoted(ends[-1]), escape.quoted(name)
+                label = operator_label(node.index, node.op, node.name)
+                notes.append(
+                    f"input {read} is the initial state of {label} in each run; if output {written} is its next value, "
+                    "`states` of the recipe's model keeps it in the firmware"
+                )
+    return tuple(dict.fromkeys(notes))
 
 
 def _state(t: Translation, value_info: onnx.ValueInfoProto) -> tuple[Tensor, Order]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
 
 Number = bool | int | float
@@ -23,13 +24,8 @@ def check_name(kind: str, value: str, names: Sequence[str], file: str, option: s
         raise StageError(message, at=("model", option, key or value))
 
 
-def fix_constants(
-    model: onnx.ModelProto,
-    name: str,
-    constants: Mapping[str, Number | Sequence[Number]],
-    shapes: Mapping[str, Sequence[int]],
-) -> None:
-    """Turn inputs into constants. One number fills any fixed shape. Raises StageError."""
+def fix_constants(model: onnx.ModelProto, name: str, constants: Mapping[str, Number | Sequence[Number]]) -> None:
+    """Turn inputs, whose shapes are fixed, into constants. One number fills any shape. Raises StageError."""
     import numpy as np
     import onnx
 
@@ -38,21 +34,35 @@ def fix_constants(
         check_name("input", input_name, [entry.name for entry in graph.input], name, "constants")
         entry = next(entry for entry in graph.input if entry.name == input_name)
         tensor_type = entry.type.tensor_type
-        sizes = [dim.dim_value for dim in tensor_type.shape.dim]
+        shape = tuple(dim.dim_value for dim in tensor_type.shape.dim)
         numbers = np.asarray(value)
-        shape = tuple(shapes.get(input_name) or (sizes if min(sizes, default=1) > 0 else numbers.shape))
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor_type.elem_type)
         quoted, at = escape.quoted(input_name), ("model", "constants", input_name)
         if numbers.ndim and numbers.size != np.prod(shape, dtype=int):
             raise StageError(f"input {quoted} of {name} is {[*shape]}; {numbers.size} values do not fill it", at=at)
-        with np.errstate(all="ignore"):
-            typed = numbers.astype(dtype)
-        if np.dtype(dtype).kind != "f" and (typed != numbers).any():
-            wrong = numbers.reshape(-1)[(typed != numbers).reshape(-1)][0]
+        typed, wrong = _typed(numbers, np.dtype(dtype))
+        if wrong is not None:
             raise StageError(f"input {quoted} of {name} is {np.dtype(dtype)}; {wrong} is not a value of it", at=at)
         filled = np.ascontiguousarray(typed.reshape(shape) if numbers.ndim else np.full(shape, typed))
         graph.initializer.append(onnx.numpy_helper.from_array(filled, input_name))
         graph.input.remove(entry)
+
+
+def _typed(numbers: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, Any]:
+    """Return the numbers in the type `dtype`, and the first that it does not have, None without one."""
+    import numpy as np
+
+    flat = numbers.reshape(-1)
+    if dtype.kind not in "biuf":
+        return numbers, flat[0]
+    try:
+        with np.errstate(all="ignore"):
+            typed = numbers.astype(dtype)
+    except OverflowError:
+        return numbers, max(flat, key=abs)
+    # Any number is rounded to a float; other types must have its exact value.
+    wrong = ~np.isfinite(typed) if dtype.kind == "f" else typed != numbers
+    return typed, next(iter(flat[wrong.reshape(-1)]), None)
 
 
 def check_states(model: onnx.ModelProto, name: str, states: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ _LARGEST = 2**28  # elements of a constant that a few bytes of the file can requ
 def fold(t: Translation, node: Node) -> bool:
     """Bind the results of an operator on constants, or on a shape; return whether it was folded."""
     if node.op in OF_SHAPES:
-        t.bind(node.outputs[0], Constant(OF_SHAPES[node.op](node, _shape_of(t.value(node, 0)))))
+        t.bind(node.outputs[0], Constant(OF_SHAPES[node.op](node, shape_of(t.value(node, 0)))))
         return True
     inputs = [t.values[name] if name else None for name in node.inputs]
     if any(isinstance(t.values[name], TensorView | Dequantized) for name in node.read) or node.op.startswith("Random"):
@@ -36,7 +36,8 @@ def fold(t: Translation, node: Node) -> bool:
     return True
 
 
-def _shape_of(value: Any) -> tuple[int, ...]:
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of a value in ONNX."""
     if isinstance(value, Constant):
         return value.values.shape
     return tuple((value.integers if isinstance(value, Dequantized) else value).shape)

@@ -58,12 +58,20 @@ def load(
         checker_message = re.sub(r"^/\S+:\d+: \w+: (Assertion `.*?` failed: )?", "", " ".join(str(error).split()))
         reason = escape.line(checker_message)[:300]
         raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.", at=FILE) from None
-    fix_constants(model, name, constants or {}, shapes)
+    lists = {key: [len(value)] for key, value in (constants or {}).items() if isinstance(value, Sequence)}
+    open_lists = {entry.name: lists[entry.name] for entry in model.graph.input if _is_open_list(entry, lists)}
+    _fix_shapes(model, name, {**open_lists, **shapes})
+    fix_constants(model, name, constants or {})
     changed |= bool(constants)
-    _fix_shapes(model, name, {key: shape for key, shape in shapes.items() if key not in (constants or {})})
     check_states(model, name, states or {})
     changed |= inline_known_branches(model)
     return model, changed
+
+
+def _is_open_list(entry: onnx.ValueInfoProto, lists: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a list of the recipe gives an input of one axis its size."""
+    sizes = entry.type.tensor_type.shape.dim
+    return entry.name in lists and len(sizes) == 1 and sizes[0].dim_value < 1
 
 
 def _check_opset(model: onnx.ModelProto, name: str) -> None:

@@ -26,7 +26,7 @@ Shape = Annotated[tuple[Size, ...], Field(min_length=1)]
 Pair = tuple[Size, Size]
 Amounts = tuple[Annotated[int, Field(ge=0, le=_MOST)], Annotated[int, Field(ge=0, le=_MOST)]]
 Pads = Annotated[tuple[Amounts, ...], Field(min_length=1)]
-Number = bool | int | Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False)] | int | bool
 MODEL_FILES = (".tflite", ".onnx")
 ONNX_OPTIONS = ("shapes", "constants", "states", "layout")
 Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Field(min_length=1)]

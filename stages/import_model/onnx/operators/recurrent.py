@@ -18,7 +18,8 @@ from stages.import_model.onnx.values import Array, Constant, TensorView, plain_o
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 
-_LENGTHS, _INITIAL, _PEEPHOLES = 4, 5, 7
+INITIAL_STATE = 5  # position of the first state; the second follows
+_LENGTHS, _PEEPHOLES = 4, 7
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 _DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -161,7 +162,7 @@ def _initial(t: Translation, node: Node, number: int, direction: int, shape: tup
 
     shape: directions, sequences, units. Raises Refused for another one.
     """
-    position, name = _INITIAL + number, f"{node.outputs[0] or node.name}/initial{number}_{direction}"
+    position, name = INITIAL_STATE + number, f"{node.outputs[0] or node.name}/initial{number}_{direction}"
     if not node.has(position):
         return t.builder.constant(name, np.zeros(shape[1:], np.float32))
     value = t.value(node, position)

@@ -169,6 +169,16 @@ def test_unsupported_options_are_refused(case: str) -> None:
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(("states", "notes"), [({}, 1), ({"hn": "h"}, 0)])
+def test_a_state_that_the_caller_carries_is_named(states: dict[str, str], notes: int) -> None:
+    constants = {"w": drawn(1, 1, 12, 5), "r": drawn(2, 1, 12, 4), "half": np.float32(0.5)}
+    nodes = [node("Mul", ["h", "half"], ["g"]), node("GRU", ["x", "w", "r", "", "", "g"], ["y", "hn"], hidden_size=4)]
+    network = model(nodes, {"x": (2, 3, 5), "h": (1, 3, 4)}, ["y", "hn"], constants, opset=14)
+    found = convert(network.SerializeToString(), "net.onnx", {}, "nchw", states=states).notes
+    assert len(found) == notes
+    assert all("input 'h' is the initial state of operator 1 (GRU)" in note and "output 'hn'" in note for note in found)
+
+
 def test_an_if_on_a_constant_input_becomes_its_branch() -> None:
     """An input that chooses between branches, as a sample rate does, is fixed by the recipe."""
     from onnx import TensorProto, helper
