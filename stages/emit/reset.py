@@ -11,13 +11,20 @@ if TYPE_CHECKING:
 
 
 def reset_of(model: Model, name: str) -> dict[str, Any]:
-    """Return how a state tensor is reset: to a single byte `value`, or to the bytes in `rows`."""
-    tensor = model.graph.tensors[name]
+    """Return how a state tensor is reset: to a single byte `value`, or to `times` the bytes in `rows`.
+
+    With `times` above 1, `place` is that of number `row`.
+    """
     data = model.graph.initial_state(name).tobytes()
     is_uniform = len({*data}) < 2
+    period = len(data) if is_uniform else (data + data).find(data, 1)  # rows of a window are often equal
+    times, place = len(data) // period, model.state_at(name)
+    if times > 1:  # at(OFFSET)
+        place = f"{place.removesuffix(')')} + (row * (size_t){period}))".replace("(", "((size_t)", 1)
     return {
-        "place": model.state_at(name),
+        "place": place,
         "value": int.from_bytes(data[:1], "little", signed=True) if is_uniform else 0,
-        "bytes": tensor.bytes,
-        "rows": [] if is_uniform else rows(data),
+        "bytes": period,
+        "times": times,
+        "rows": [] if is_uniform else rows(data[:period]),
     }

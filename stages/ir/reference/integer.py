@@ -20,14 +20,16 @@ FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
 
 
 def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFunction | None = None) -> Array:
-    """Return the output of one layer, in logical order and in the output tensor's dtype.
+    """Return the output of one layer, in logical order and in the output tensor's dtype. Its state is as after a reset.
 
     inputs          one array per data input, in logical order
     float_function  computes a Float layer
 
     Raises ValueError for an input of another shape or dtype, and for a Float layer without `float_function`.
     """
-    return advance_layer(view, inputs, [initial(tensor) for tensor in view.states], float_function)[0]
+    begin = [view.constant("begin")] if "begin" in view.layer.constants else []
+    states = [*begin, *(initial(tensor) for tensor in view.states[len(begin) :])]
+    return advance_layer(view, inputs, states, float_function)[0]
 
 
 def advance_layer(

@@ -15,8 +15,10 @@ from stages.import_model.normalize import normalized
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.complexity import macs
 from stages.ir.models.tflite_reader import read
-from stages.ir.reference.integer import run_graph
+from stages.ir.operators.variables import Slide
+from stages.ir.reference.integer import run_graph, run_layer
 from stages.ir.reference.partitions import reference_of
+from stages.lower.simplify.windows_as_state import with_windows_as_state
 from tests.support.integer import integer_graph
 from tests.support.variables import frames as network_with_state
 
@@ -40,6 +42,10 @@ class Layers:
             (numbers.astype(np.int8), scale) if self.dtype == "int8" else ((numbers * scale).astype(np.float32), None)
         )
 
+    def bias(self, channels: int) -> np.ndarray:
+        numbers = self.rng.integers(-400, 400, channels)
+        return numbers.astype(np.int32) if self.dtype == "int8" else (numbers / 400).astype(np.float32)
+
     def pair(self, time: int, other: int = 1) -> tuple[int, int]:
         return (time, other) if self.axis == 1 else (other, time)
 
@@ -49,11 +55,11 @@ class Layers:
         dilation = self.pair(int(str(options.pop("dilation", 1))))
         weights, scale = self.weights((filters, *self.pair(taps, min(other, x.shape[3 - self.axis])), x.shape[3]))
         options = {"stride": self.pair(stride), "dilation": dilation, "out": self.mid, **options}
-        return self.b.conv2d(x, weights, weight_scale=scale, **options)  # type: ignore[arg-type]
+        return self.b.conv2d(x, weights, self.bias(filters), weight_scale=scale, **options)  # type: ignore[arg-type]
 
     def depthwise(self, x: Tensor, taps: int, other: int = 1, **options: object) -> Tensor:
         weights, scale = self.weights((1, *self.pair(taps, min(other, x.shape[3 - self.axis])), x.shape[3]))
-        return self.b.depthwise_conv2d(x, weights, weight_scale=scale, out=self.mid, **options)  # type: ignore[arg-type]
+        return self.b.depthwise_conv2d(x, weights, self.bias(x.shape[3]), weight_scale=scale, out=self.mid, **options)  # type: ignore[arg-type]
 
     def connected(self, x: Tensor, units: int = 3) -> Tensor:
         flat = self.b.reshape(x, (1, int(np.prod(x.shape))))
@@ -249,3 +255,16 @@ def test_what_cannot_be_incremental_is_an_error(
         rewritten(build(Layers(1)), frames, axis)
     assert len(error.value.message.splitlines()) < 4
     assert error.value.hint
+
+
+def test_windows_slide_from_rows_that_differ_by_channel() -> None:
+    """Alone, as kernels are counted, a slide moves the rows of a window of zeros; layers before it made them."""
+    graph, _ = with_windows_as_state(integer_graph(rewritten(wake_word(Layers(7))).data))
+    slides = [layer for layer in graph.layers if isinstance(layer.op, Slide)]
+    assert len(slides) == 2
+    assert max(len(np.unique(graph.initial_state(layer.state[0]))) for layer in slides) > 1
+    for layer in slides:
+        assert isinstance(layer.op, Slide)
+        begin = graph.initial_state(layer.state[0])
+        rows = np.take(begin, range(layer.op.source, layer.op.source + layer.op.rows), layer.op.axis)
+        assert np.array_equal(run_layer(graph.view(layer), []), rows)
