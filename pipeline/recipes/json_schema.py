@@ -47,10 +47,11 @@ def recipe_schema(registry: Registry) -> dict[str, Any]:
         ref_template="#/definitions/{model}", schema_generator=_Draft7, by_alias=True
     )
     schema["definitions"] = schema.pop("$defs", {})
+    stages = {stage.kind for stage in registry}
     for definition in schema["definitions"].values():
-        # The discriminator comes from the key or from `use`, not from a written `kind`.
+        # The discriminator of a stage comes from the key or from `use`, not from a written `kind`.
         kind = definition.get("properties", {}).get("kind", {}).get("const")
-        if kind is not None:
+        if kind in stages:
             del definition["properties"]["kind"]
             definition["properties"] |= _placement(kind)
     _describe_matrix(schema)
@@ -95,15 +96,22 @@ def schema_text(registry: Registry) -> str:
 def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any] | None = None) -> list[str]:
     """Return the keys of the mapping at `path`, as declared; [] if it has no fixed keys.
 
-    written: content of the mapping; for a model it selects the kind and the operator.
+    written: content of the mapping; it selects the kind, and for a model the operator.
     """
     written, variants = written or {}, _schemas_at(schema, path)
     kinds = [source for source in MODEL_SOURCES if source in written] if path == ("model",) else []
     if kinds:
         variants = [variant for variant in variants if kinds[0] in variant.get("properties", {})]
+    variants = [variant for variant in variants if _is_of_kind(variant, written)] or variants
     keys = dict.fromkeys(key for variant in variants for key in variant.get("properties", {}))
     options = option_names(written["op"]) if kinds == ["op"] and isinstance(written["op"], str) else None
     return [key for key in keys if options is None or key in options]
+
+
+def _is_of_kind(variant: dict[str, Any], written: Mapping[str, Any]) -> bool:
+    """Return whether no constant of a variant, such as its `kind`, contradicts the mapping."""
+    constants = {name: child["const"] for name, child in variant.get("properties", {}).items() if "const" in child}
+    return all(written.get(name, value) == value for name, value in constants.items())
 
 
 def model_kinds_with(schema: dict[str, Any], key: str) -> list[str]:

@@ -207,6 +207,7 @@ def test_features_of_8_bits_are_within_a_step() -> None:
     ("options", "message"),
     [
         ({"window_ms": 40.0, "fft_length": 512}, "512 is less than the frame of 640 samples"),
+        ({"step_ms": 0.05}, "is 0.8 samples at 16000 Hz; set step_samples: 1"),
         ({"fft_length": 500}, "500 FFT points; it must be a power of two from 16 to 8,192"),
         ({"window_ms": 1000.0}, "16384 FFT points"),
         ({"upper_hz": 8001.0}, "8001 Hz is above half the sample rate, 8000 Hz"),
@@ -216,7 +217,7 @@ def test_features_of_8_bits_are_within_a_step() -> None:
         ({"coefficients": 41}, "41 coefficients of 40 mels; at most 40"),
         ({"step_ms": 10.03}, "is 160.48 samples at 16000 Hz; set step_samples: 160"),
         ({"sample_rate": 22050}, "is 661.5 samples at 22050 Hz; set window_samples: 662"),
-        ({"step_ms": 31.0}, "is longer than the frame of 30 ms"),
+        ({"step_ms": 31.0}, "the step of 496 samples is longer than the frame of 480 samples"),
         ({"mean": (1.0, 2.0)}, "has 2 values for 13 features"),
     ],
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from stages.ir.models.chain.frontends.log_mel import LogMel
 from stages.ir.models.chain.frontends.mfcc import Mfcc
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
 from stages.ir.models.spec import FileModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
+from stages.support.messages.wording import did_you_mean
 from stages.support.options.strict_model import StrictModel, mistake
 
 PartName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
@@ -39,10 +40,24 @@ class _Part(StrictModel):
     name: PartName | None = None
 
 
+_FRONTENDS = ("microfrontend", "log_mel", "mfcc")
+
+
+def _check_kind(options: Any) -> Any:
+    """Return the options. Raises PydanticCustomError for a missing or unknown `kind`."""
+    if isinstance(options, Mapping) and options.get("kind") not in _FRONTENDS:
+        kind, known = options.get("kind"), ", ".join(_FRONTENDS)
+        if "kind" not in options:
+            raise mistake(f"needs a kind: {known}")
+        guess = did_you_mean(kind, _FRONTENDS) if isinstance(kind, str) else ""
+        raise mistake(f"should be {known}; is {escape.name(str(kind))}{guess}", "kind")
+    return options
+
+
 class FrontendPart(_Part):
     """From samples of sound to features."""
 
-    frontend: Annotated[MicroFrontend | LogMel | Mfcc, Field(discriminator="kind")]
+    frontend: Annotated[MicroFrontend | LogMel | Mfcc, Field(discriminator="kind"), BeforeValidator(_check_kind)]
 
 
 class SmoothPart(_Part):

@@ -30,6 +30,11 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "model.pads.0.1: should be less than or equal to 2147483647",
         ),
         ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8, uint8 or int16"),
+        (
+            "{chain: [{frontend: {kind: mfc}}]}",
+            "frontend.kind: should be microfrontend, log_mel, mfcc; is mfc; did you mean 'mfcc'?",
+        ),
+        ("{chain: [{frontend: {mels: 40}}]}", "frontend: needs a kind: microfrontend, log_mel, mfcc"),
     ],
 )
 def test_invalid_models_are_refused_at_their_position(project: FakeProject, entry: str, message: str) -> None:
@@ -53,6 +58,11 @@ def test_a_conflicting_value_is_named_too(project: FakeProject) -> None:
         ),
         ("{file: a.tflite, zo: a}", "'zo'", "incremental, signature, shapes, constants, states, layout, file"),
         ("{op: relu, shape: [4], layuot: a}", "'layuot'", "op, shape, batch, dtype, input, output, seed"),
+        (
+            "{chain: [{frontend: {kind: log_mel, coefficients: 13}}]}",
+            "'coefficients'",
+            "kind, sample_rate, window_ms, step_ms, frames, window_samples",
+        ),
     ],
 )
 def test_unknown_keys_list_the_keys_of_the_kind(project: FakeProject, entry: str, message: str, known: str) -> None:

@@ -45,7 +45,7 @@ class MelFrontend(Frontend):
 
     window_samples: Samples | None = None
     step_samples: Samples | None = None
-    fft_length: int | None = None
+    fft_length: Annotated[int, Field(ge=_LEAST_FFT, le=_MOST_FFT)] | None = None
     window: Literal["hann", "hamming", "none"] = "hann"
     symmetric: bool = False
     pre_emphasis: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -101,12 +101,12 @@ class MelFrontend(Frontend):
 
     @model_validator(mode="after")
     def _check(self) -> MelFrontend:
-        for samples, milliseconds in (("window_samples", "window_ms"), ("step_samples", "step_ms")):
-            exact = getattr(self, milliseconds) * self.sample_rate / 1000
-            if getattr(self, samples) is None and abs(exact - round(exact)) > 1e-6:
-                message = f"is {exact:g} samples at {self.sample_rate} Hz; set {samples}: {round(exact)}"
-                raise mistake(message, milliseconds)
-        self.check_frame()
+        self._check_samples("window")
+        self._check_samples("step")
+        if self.frame_step > self.frame_size:
+            key = "step_ms" if self.step_samples is None else "step_samples"
+            message = f"the step of {self.frame_step} samples is longer than the frame of {self.frame_size} samples"
+            raise mistake(message, key if key in self.model_fields_set else "window_ms")
         self._check_fft()
         self._check_filters()
         for name in ("mean", "std"):
@@ -115,6 +115,13 @@ class MelFrontend(Frontend):
                 raise mistake(f"has {len(values)} values for {self.feature_channels} features", name)
         return self
 
+    def _check_samples(self, name: str) -> None:
+        """Raise an error unless a duration is a whole number of samples."""
+        key, exact = f"{name}_ms", getattr(self, f"{name}_ms") * self.sample_rate / 1000
+        if getattr(self, f"{name}_samples") is None and (exact < 1 or abs(exact - round(exact)) > 1e-6):
+            message = f"is {exact:g} samples at {self.sample_rate} Hz; set {name}_samples: {max(round(exact), 1)}"
+            raise mistake(message, key)
+
     def _check_fft(self) -> None:
         points = self.points
         if points & (points - 1) or not _LEAST_FFT <= points <= _MOST_FFT:
@@ -122,7 +129,7 @@ class MelFrontend(Frontend):
             raise mistake(f"{points} FFT points; it must be a power of two from {_LEAST_FFT} to {_MOST_FFT:,}", key)
         if self.frame_size > points:
             message = f"{points} is less than the frame of {self.frame_size} samples"
-            raise mistake(message, "fft_length", beside=("window_ms",))
+            raise mistake(message, "fft_length")
 
     def _check_filters(self) -> None:
         half = self.sample_rate / 2
