@@ -37,7 +37,7 @@ SCALE, ZERO_POINT = 26 / 255, -128  # of features, as micro wake word has them
 WINDOW, STEP = 50, 160  # frames that the network reads; samples from one frame to the next
 TAPS, STRIDE, CHANNELS = 5, 3, 16
 LATE = 10  # frames after the word in which it counts as detected
-SEED, CLIPS, EPOCHS, BATCH, RATE_OF_LEARNING, DECAY = 35, 600, 30, 64, 3e-3, 3e-3
+SEED, CLIPS, EPOCHS, BATCH, RATE_OF_LEARNING, DECAY = 35, 1200, 30, 64, 3e-3, 3e-3
 
 
 def clip(word: str, random: np.random.RandomState, seconds: float = 1.2) -> tuple[npt.NDArray[np.int16], int, int]:
