@@ -30,7 +30,7 @@ from stages.emit.config import EmitConfig
 from stages.ir.graph import Graph, Tensor, storage_of
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.packed import limits
-from stages.ir.reference.integer import run_layer, to_logical, to_physical
+from stages.ir.reference.integer import advance_layer, to_logical, to_physical
 from stages.ir.samples.files import Inference
 from stages.simulate.cycles import layer_intervals
 from stages.simulate.firmware import run_firmware
@@ -310,7 +310,8 @@ def _compare(graph: Graph, calls: Sequence[KernelCall], inputs: dict[str, NDArra
         got = to_logical(raw if out.layout.bits else raw.view(out.dtype), out)
         position += out.bytes
         values = [to_logical(graph.constants[t.name], t) if t.constant else inputs[t.name] for t in view.inputs]
-        wrong = int((got != run_layer(view, values)).sum())
+        states = [graph.initial_state(name) for name in layer.state]
+        wrong = int((got != advance_layer(view, values, states)[0]).sum())
         if wrong:
             raise StageError(
                 f"kernel {call.variant} computes {wrong} of {out.elements} elements wrongly\n{call.signature}",
