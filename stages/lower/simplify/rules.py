@@ -17,6 +17,7 @@ from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Mov
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.floats import Float
 from stages.lower.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
+from stages.lower.simplify.filter_bank_bins import bins
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.value_ranges import BYTES
 
@@ -312,6 +313,7 @@ RULES: Mapping[str, Rule] = {
     "movement": movement,
     "duplicate": duplicate,
     "unbounded": unbounded,
+    "bins": bins,
 }
 
 

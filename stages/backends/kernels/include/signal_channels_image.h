@@ -8,11 +8,6 @@
 
 #include <stdint.h>
 
-static int32_t channel_bits(uint32_t x)
-{
-    return x == 0 ? 0 : 32 - LEADING_ZEROS(x);
-}
-
 /* floor(sqrt(x)) for x with one of its two highest bits. Two of Newton's steps from within 6 % end at the root or 1 above it. */
 static uint32_t root_of_word(uint32_t x)
 {
@@ -96,9 +91,9 @@ static int32_t gain_of(uint32_t noise, const int16_t *gains)
 {
     if (noise <= 2)
         return gains[noise];
-    const int32_t octave = channel_bits(noise);
-    const int16_t *of = gains + 4 * octave - 6;
-    const int32_t place = (int32_t)((octave < 11 ? noise << (11 - octave) : noise >> (octave - 11)) & 0x3FF);
+    const int32_t zeros = LEADING_ZEROS(noise);
+    const int16_t *of = gains + 4 * (32 - zeros) - 6;
+    const int32_t place = (int32_t)(noise << (zeros + 1) >> 22); /* the 10 bits behind the highest */
     const uint32_t slope = (uint32_t)((of[2] * place) >> 5) + ((uint32_t)of[1] << 5);
     const int32_t risen = (int32_t)(slope * (uint32_t)place + (1 << 14)) >> 15;
     return (int16_t)(risen + of[0]);
@@ -123,12 +118,11 @@ void CHANNELS(log)(const uint32_t *x, const uint16_t *table, int16_t *y, int32_t
             *y++ = 0;
             continue;
         }
-        const int32_t octave = 31 - LEADING_ZEROS(value);
-        const uint32_t above = value - (UINT32_C(1) << octave);
-        const int32_t place = (int32_t)(octave < 16 ? above << (16 - octave) : above >> (octave - 16));
+        const int32_t zeros = LEADING_ZEROS(value);
+        const int32_t place = (int32_t)(value << (zeros + 1) >> 16); /* the 16 bits behind the highest */
         const int32_t segment = place >> 9, first = table[segment];
         const int32_t fraction = place + first + (((table[segment + 1] - first) * (place & 511)) >> 16);
-        const uint32_t binary = ((uint32_t)octave << 16) + (uint32_t)fraction;
+        const uint32_t binary = ((uint32_t)(31 - zeros) << 16) + (uint32_t)fraction;
         const uint32_t natural = (uint32_t)(((uint64_t)binary * 45426 + (1 << 15)) >> 16);
         const uint32_t scaled = ((uint32_t)scale * natural + (1 << 15)) >> 16;
         *y++ = (int16_t)(scaled < INT16_MAX ? scaled : INT16_MAX);

@@ -127,6 +127,15 @@ class SquareRoot(generic.SquareRoot):
     instructions = 50.0
 
 
+class NoiseEstimate(generic.NoiseEstimate):
+    """The same C as `generic`; the firmware then needs no other file for channels."""
+
+    name = "rvp.signal_noise_estimate"
+    sources = ("signal_channels.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_channels.h",)
+    prefix = "rvp"
+
+
 class Channels(generic.Channels):
     """Subtraction of the noise, gain control, logarithms, with CLZ32."""
 
@@ -137,4 +146,4 @@ class Channels(generic.Channels):
     instructions = 35.0
 
 
-KERNELS: tuple[type[Kernel], ...] = (Channels, Energy, FilterBank, Rfft, ScaleBits, ScaleUp, SquareRoot, Window)
+KERNELS: tuple[type[Kernel], ...] = (Channels, Energy, FilterBank, NoiseEstimate, Rfft, ScaleBits, ScaleUp, SquareRoot, Window)
