@@ -41,7 +41,9 @@ def bins(graph: Graph, ranges: Mapping[str, ValueRange], layer: Layer) -> tuple[
     if moved is None:
         return None
     sections = np.array([(first + moved if width else 0, start, width) for first, start, width in trimmed], np.int16).T
-    constants = dict(zip(layer.constants, (weights.astype(np.int16), unweights.astype(np.int16), *sections), strict=True))
+    constants = dict(
+        zip(layer.constants, (weights.astype(np.int16), unweights.astype(np.int16), *sections), strict=True)
+    )
     return replaced(graph, layer, layer.op, (name,), constants), "reads the energies before they are copied"
 
 

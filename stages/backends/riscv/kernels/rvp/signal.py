@@ -146,4 +146,14 @@ class Channels(generic.Channels):
     instructions = 35.0
 
 
-KERNELS: tuple[type[Kernel], ...] = (Channels, Energy, FilterBank, NoiseEstimate, Rfft, ScaleBits, ScaleUp, SquareRoot, Window)
+KERNELS: tuple[type[Kernel], ...] = (
+    Channels,
+    Energy,
+    FilterBank,
+    NoiseEstimate,
+    Rfft,
+    ScaleBits,
+    ScaleUp,
+    SquareRoot,
+    Window,
+)
