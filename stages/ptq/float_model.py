@@ -40,6 +40,7 @@ def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
         data = convert(
             data, escape.name(name, 200), model.shapes or {}, model.layout or "nchw", model.constants, model.states
         ).data
+        _check_variables(read(data, name), name)
     normalized_model = normalized(data, name, getattr(model, "signature", None))
     check_float(normalized_model.info, name)
     data, info, notes = normalized_model.data, normalized_model.info, normalized_model.notes
@@ -53,6 +54,15 @@ def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
         )
     check_loads(data, info, name)
     return FloatModel(data, info, notes)
+
+
+def _check_variables(info: ModelInfo, name: str) -> None:
+    """Raise StageError for an ONNX network with recurrent operators or states, whose variables have no quantizer."""
+    if any(tensor.variable for tensor in info.tensors):
+        raise StageError(
+            f"`mode: calibrate` does not quantize {name}: it has an LSTM, GRU or RNN, or `states`",
+            hint="Quantize the file with onnxruntime.quantization (QDQ), which leaves these operators in float32.",
+        )
 
 
 def check_float(info: ModelInfo, name: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.operators.variables import Assign, Read
 from stages.report.board import counted
 from stages.report.html.memory import short_name
 
@@ -89,6 +90,12 @@ class Facts:
     def total(self) -> int:
         """Measured instructions or cycles of an inference; 0 if the target counts none."""
         return self.report["instructions"]["total"] or 0
+
+    @cached_property
+    def can_calibrate(self) -> bool:
+        """Whether `mode: calibrate` takes the network: float32, and no variables, which its quantizer lacks."""
+        floats = set(self.report["legalize"]["tensors"]) == {"float32"} and not self.report["quantization"]
+        return floats and not any(isinstance(layer.op, Read | Assign) for layer in self.computed.layers)
 
     def measured(self, index: int) -> int:
         """Return the measured instructions or cycles of a layer."""

@@ -88,7 +88,7 @@ def int4_weights(facts: Facts) -> Advice | None:
 
 def float_weights(facts: Facts) -> Advice | None:
     """All weights are float32; int8 ones are a quarter."""
-    if facts.report["quantization"] or set(facts.report["legalize"]["tensors"]) != {"float32"}:
+    if not facts.can_calibrate:
         return None
     weights = _weights(facts, "float32", None)
     if not weights:

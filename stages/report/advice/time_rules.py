@@ -125,7 +125,7 @@ def float_layer(facts: Facts, index: int) -> Advice | None:
     if any(tensor.dtype != "float32" for tensor in (*facts.inputs(index), *facts.outputs(index))):
         return None
     share = f"{facts.title(index)} computes in float32: {percent(facts.share(index))} of the {facts.unit}"
-    if set(facts.report["legalize"]["tensors"]) == {"float32"} and not facts.report["quantization"]:
+    if facts.can_calibrate and not facts.computed.layers[index].op.approximate:
         what = f"{share}. As int8 it can use integer kernels; random calibration data show time and size, not accuracy"
         return Advice("time", index, _sentence(what), None, run_with(CALIBRATE))
     if facts.report["quantization"]:

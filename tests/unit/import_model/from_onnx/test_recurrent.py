@@ -179,6 +179,15 @@ def test_a_state_that_the_caller_carries_is_named(states: dict[str, str], notes:
     assert all("input 'h' is the initial state of operator 1 (GRU)" in note and "output 'hn'" in note for note in found)
 
 
+def test_calibration_refuses_a_network_with_variables() -> None:
+    from stages.ir.models.spec import FileModel
+    from stages.ptq.float_model import float_model
+
+    data = Drawn("GRU", 1).model.SerializeToString()
+    with pytest.raises(StageError, match=r"`mode: calibrate` does not quantize net\.onnx: it has an LSTM, GRU or RNN"):
+        float_model(FileModel(file="net.onnx"), data, "net.onnx")
+
+
 def test_an_if_on_a_constant_input_becomes_its_branch() -> None:
     """An input that chooses between branches, as a sample rate does, is fixed by the recipe."""
     from onnx import TensorProto, helper
