@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pipeline.api import run_recipe
 from stages.ir.models.spec import FileModel
 from tests.support.emitted import target_named
 from tests.support.recordings import loudness, write_wav
@@ -34,3 +35,16 @@ def test_a_recording_from_samples_to_figures(tmp_path: Path) -> None:
     assert times == [[(0.31, "hit")], [(0.91, "false accept")], []]
     assert (audio["quiet_seconds"], audio["load"]) == (3 - 0.4, None)
     assert "Recordings</h2>" in (made["report"] / "report.html").read_text()
+
+
+def test_the_wake_word_from_samples_to_the_decision(tmp_path: Path) -> None:
+    """The recipe's network is run for new frames only, and hears two of the three words; the third is too quiet."""
+    made = run_recipe("wake_word", store=tmp_path / "store", build=tmp_path / "build")
+    report = made.report
+    assert report is not None
+    assert (report["verify"]["mismatches"], report["verify"]["inputs"]) == (0, 233)
+    assert all(name in report["verify"]["reference"] for name in ("LiteRT", "TFLM", "its formula"))
+    assert [part["name"] for part in report["parts"]] == ["frontend", "word", "smooth"]
+    assert sum(part["instructions"] for part in report["parts"]) == sum(row["instructions"] for row in report["layers"])
+    verdicts = [found["verdict"] for file in report["audio"]["files"] for found in file["detections"]]
+    assert verdicts == ["hit", "hit"]

@@ -1,0 +1,80 @@
+"""The front end of micro_speech: features of pymicro-features, bit for bit, and tables for other parameters."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from stages.base import StageError
+from stages.ir.models.chain.frontends.base import Features
+from stages.ir.models.chain.frontends.build import build_frontend
+from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
+from stages.ir.models.chain.frontends.microfrontend_tables import filter_bank
+from stages.ir.reference.partitions import reference_of
+
+FEATURE = 0.0390625
+
+
+def signals() -> dict[str, np.ndarray]:
+    rng, times = np.random.default_rng(0), np.arange(8000)
+    steps = np.zeros(8000, np.int16)
+    steps[[1000, 3000]] = 32767, -32768
+    drawn = {f"noise of {level}": rng.integers(-level, level + 1, 8000).astype(np.int16) for level in (3, 300, 32767)}
+    sweep = (30000 * np.sin(times**2 * 4e-5)).astype(np.int16)
+    return {**drawn, "sweep": sweep, "steps": steps, "silence": np.zeros(8000, np.int16)}
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize("name", signals())
+def test_features_are_those_of_pymicro_features(name: str, frames: int) -> None:
+    pymicro_features = pytest.importorskip("pymicro_features")
+    pytest.importorskip("tflite_micro")
+    samples, theirs, position = signals()[name], [], 0
+    heard = np.concatenate([np.zeros(320, np.int16), samples]).tobytes()  # silence before the first sample
+    micro = pymicro_features.MicroFrontend()
+    while position + 320 <= len(heard):
+        output = micro.process_samples(heard[position : position + 320])
+        position += 2 * output.samples_read
+        if output.features:
+            theirs.append(np.rint(np.array(output.features) / FEATURE).astype(int))
+    reference = reference_of(build_frontend(MicroFrontend(), Features(frames)))
+    step = 160 * frames
+    ours = [np.array(reference.run([samples[None, at : at + step]])[0]) for at in range(0, 8000 // step * step, step)]
+    ours_by_frame = np.concatenate([rows.reshape(-1, 40) for rows in ours])
+    np.testing.assert_array_equal(ours_by_frame, theirs[: len(ours_by_frame)])
+
+
+def test_each_bin_of_the_filter_bank_is_divided_between_two_channels() -> None:
+    """Also where channels are narrower than a bin and read the block of zeros."""
+    for channels, low, high, fft_length in ((40, 125.0, 7500.0, 512), (80, 20.0, 7900.0, 256), (1, 300.0, 4000.0, 64)):
+        bank = filter_bank(channels, low, high, 16_000, fft_length)
+        weight, unweight = np.zeros(fft_length // 2 + 4), np.zeros(fft_length // 2 + 4)
+        tables = bank.tables
+        for start, place, width in zip(tables["starts"], tables["places"], tables["widths"], strict=True):
+            weight[start : start + width] += tables["weights"][place : place + width]
+            unweight[start : start + width] += tables["unweights"][place : place + width]
+        total = weight + unweight
+        assert np.all(np.abs(total[bank.start : bank.end] - 4096) <= 1)
+        assert not total[: bank.start].any() and not total[bank.end :].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"upper_hz": 8000.0}, "must be below half the sample rate"),
+        ({"lower_hz": 900.0, "upper_hz": 800.0}, "is not above lower_hz"),
+        ({"step_ms": 40.0}, "is longer than the frame of 30 ms"),
+        ({"window_ms": 1.0, "step_ms": 1.0}, "a frame of 16 samples; it must have 33 to 2,048"),
+        ({"step_ms": 0.01}, "is less than one sample"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        MicroFrontend(**options)
+
+
+def test_tflms_conversion_needs_its_scale() -> None:
+    options = MicroFrontend(conversion="tflm")
+    with pytest.raises(StageError, match=r"the network reads int8, scale 0.05, zero point -128"):
+        build_frontend(options, Features(1, "int8", 0.05, -128))
