@@ -110,6 +110,8 @@ def _directions(t: Translation, node: Node, shape: Sequence[int]) -> list[_Direc
     flags, gates, depth = _flags(node), _GATES[node.op], shape[2]
     functions = _functions(node, len(flags))
     weights, recurrent = t.constant(node, 1, "its weights"), t.constant(node, 2, "its recurrent weights")
+    if recurrent.ndim != 3:
+        raise Refused(f"has recurrent weights of shape {listed(recurrent.shape)}; they must have 3 axes")
     units = recurrent.shape[-1]
     bias = t.constant(node, 3, "its bias") if node.has(3) else np.zeros((len(flags), 2 * gates * units), np.float32)
     expected = (
@@ -145,7 +147,7 @@ def _functions(node: Node, count: int) -> list[tuple[str, ...]]:
     """Return the activations of each direction. Raises Refused for others than the defaults; an RNN may have Relu."""
     default = _DEFAULTS[node.op]
     stated = [
-        name.decode() if isinstance(name, bytes) else str(name) for name in node.attributes.get("activations", [])
+        name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in node.attributes.get("activations", [])
     ]
     names = tuple(name.lower() for name in stated) or default * count
     functions = [names[at * len(default) : (at + 1) * len(default)] for at in range(count)]
