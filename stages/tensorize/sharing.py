@@ -21,6 +21,7 @@ from dataclasses import replace
 from stages.backends.kernels.copies import SLICES, Copy, copy_of, parts
 from stages.ir.graph import Graph, Layer, storage_of
 from stages.ir.layers.tensor import ITEM_BYTES
+from stages.ir.operators.casting import Cast
 from stages.ir.operators.concat_and_split import Concatenation
 from stages.ir.operators.movement import Move
 from stages.lower.arena import liveness, plan
@@ -63,7 +64,9 @@ def renames_only(graph: Graph, layer: Layer) -> bool:
     """Return whether a layer computes nothing: its output is a view, or all parts are in place."""
     if isinstance(layer.op, Concatenation):
         return not parts(graph.view(layer))
-    return isinstance(layer.op, Move) and all(graph.tensors[name].alias_of in layer.inputs for name in layer.outputs)
+    return isinstance(layer.op, Cast | Move) and all(
+        graph.tensors[name].alias_of in layer.inputs for name in layer.outputs
+    )
 
 
 def _parts_of(graph: Graph, layer: Layer) -> Iterator[SubTensor]:

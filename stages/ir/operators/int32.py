@@ -37,3 +37,28 @@ class WideInteger(LayerOp):
         functions = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
         functions |= {"maximum": np.maximum, "minimum": np.minimum}
         return functions[self.named](a, b).astype(np.int32)
+
+
+class IntegerSteps(LayerOp):
+    """Consecutive WideInteger operations with constants: `steps` of (name, constant), on int32 in between.
+
+    Results keep the output type's lowest bits.
+    """
+
+    op: Literal["int32_steps"] = "int32_steps"
+    steps: tuple[tuple[str, int], ...]
+    any_type: ClassVar[bool] = True
+
+    @property
+    def named(self) -> str:
+        """Name in rules and reports."""
+        return "steps"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """Return the result of the last step."""
+        import numpy as np
+
+        x = inputs[0].astype(np.int32)
+        for name, constant in self.steps:
+            x = WideInteger(op=f"int32_{name}", value=constant).compute(view, x)  # type: ignore[arg-type]
+        return x.astype(view.outputs[0].dtype)

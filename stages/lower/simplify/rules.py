@@ -15,7 +15,9 @@ import numpy as np
 from stages.ir.arithmetic.fixed_point import Array
 from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
 from stages.ir.layers.channels import ValueRange
+from stages.ir.operators.casting import Cast
 from stages.ir.operators.floats import Float
+from stages.ir.operators.int32 import IntegerSteps, WideInteger
 from stages.lower.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
 from stages.lower.simplify.filter_bank_bins import bins
 from stages.lower.simplify.rewrites import Rewrite
@@ -213,6 +215,36 @@ def floats(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | No
     return changed_graph, "is one table with the dequantize before it"
 
 
+def steps(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
+    """Merge consecutive arithmetic of int32 with constants, and casts around it."""
+    before, own = writer(graph, layer.inputs[0]), _steps_of(graph, layer)
+    inner = None if before is None else _steps_of(graph, before)
+    if before is None or own is None or inner is None or not own + inner:
+        return None
+    source, between, out = (graph.tensors[name] for name in (before.inputs[0], layer.inputs[0], layer.outputs[0]))
+    if between.dtype != "int32" or not is_private(graph, between.name) or out.alias_of or not _lie_alike(source, out):
+        return None
+    changed_graph = replaced(graph, layer, IntegerSteps(steps=inner + own), (source.name,), {})
+    return changed_graph, f"is one layer with the {before.kind} before it"
+
+
+def _steps_of(graph: Graph, layer: Layer) -> tuple[tuple[str, int], ...] | None:
+    """Return the steps on one input, () for a cast; None for other layers and types."""
+    op = layer.op
+    types = {graph.tensors[name].dtype for name in (*layer.inputs, *layer.outputs)}
+    if (
+        len(layer.inputs) != 1
+        or not types <= {"int8", "uint8", "int16", "int32"}
+        or graph.tensors[layer.inputs[0]].constant
+    ):
+        return None
+    if isinstance(op, Cast):
+        return ()
+    if isinstance(op, WideInteger) and op.value is not None:
+        return ((op.named, op.value),)
+    return op.steps if isinstance(op, IntegerSteps) else None
+
+
 def _activation(layer: Layer) -> Activation:
     return layer.op if isinstance(layer.op, Activation) else Activation(function="requantize")
 
@@ -311,6 +343,7 @@ RULES: Mapping[str, Rule] = {
     "tables": tables,
     "floats": floats,
     "movement": movement,
+    "steps": steps,
     "duplicate": duplicate,
     "unbounded": unbounded,
     "bins": bins,

@@ -45,8 +45,9 @@ def select(operator: Operator, writer: GraphWriter) -> None:
 
 
 def cast(operator: Operator, writer: GraphWriter) -> None:
-    """CAST."""
-    writer.layer(Cast(), operands(operator, writer), operator.outputs[0])
+    """CAST. Between int32 and uint32 the bits stay: the output is an alias of the input."""
+    (source,), out = operands(operator, writer), operator.outputs[0]
+    writer.layer(Cast(), [source], out, alias={source.dtype, out.dtype} == {"int32", "uint32"} and not source.constant)
 
 
 def arg_extreme(operator: Operator, writer: GraphWriter) -> None:

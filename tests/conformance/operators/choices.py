@@ -11,7 +11,7 @@ from stages.ir.graph import LayerView
 from stages.ir.operators.along_axis import ArgExtreme, Cumsum
 from stages.ir.operators.casting import Cast
 from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
-from stages.ir.operators.int32 import WideInteger
+from stages.ir.operators.int32 import IntegerSteps, WideInteger
 from stages.ir.operators.raw_integers import RawInteger
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, image, view
@@ -21,7 +21,7 @@ LOGIC = get_args(Logic.model_fields["op"].annotation)
 EXTREMES = get_args(ArgExtreme.model_fields["op"].annotation)
 WHOLE = get_args(RawInteger.model_fields["op"].annotation)
 INT32 = get_args(WideInteger.model_fields["op"].annotation)
-OPS = (*COMPARED, *LOGIC, *EXTREMES, *WHOLE, *INT32, "select", "cast", "cumsum")
+OPS = (*COMPARED, *LOGIC, *EXTREMES, *WHOLE, *INT32, "int32_steps", "select", "cast", "cumsum")
 TYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
@@ -53,6 +53,14 @@ def int32(draw: Draw, kind: str = "") -> LayerView:
     value = draw.choose(None, 0, -1, 7, -(1 << 31), draw.integer(-1000, 1000))
     op = WideInteger(op=kind or draw.choose(*INT32), value=value)  # type: ignore[arg-type]
     return _broadcast(draw, op, ["int32"] * (2 if value is None else 1), "int32")
+
+
+def steps(draw: Draw) -> LayerView:
+    names = [kind.removeprefix("int32_") for kind in INT32]
+    constants = [draw.choose(0, -1, 7, 666, -(1 << 31), draw.integer(-1000, 1000)) for _ in range(draw.integer(1, 6))]
+    op = IntegerSteps(steps=tuple((draw.choose(*names), constant) for constant in constants))
+    types = ("int8", "uint8", "int16", "int32")
+    return _broadcast(draw, op, [draw.choose(*types)], draw.choose(*types))
 
 
 def select(draw: Draw) -> LayerView:
@@ -102,7 +110,7 @@ def _broadcast(draw: Draw, op: object, types: list[str], result: str) -> LayerVi
 
 def drawn(draw: Draw) -> LayerView:
     """Any of them."""
-    kind = draw.choose(comparison, logic, whole, int32, select, cast, arg_extreme, cumsum)
+    kind = draw.choose(comparison, logic, whole, int32, steps, select, cast, arg_extreme, cumsum)
     if kind is cumsum:
         draw.dtype = draw.choose("int32", "int64", "float32")
     return kind(draw)
@@ -135,6 +143,9 @@ def mandatory() -> Iterator[Case]:
         for number in range(6):
             layer = int32(draw := Draw(number), kind)
             yield Case(f"{kind} {number}", ("extremes", "int32"), layer, _near(draw, layer))
+    for number in range(12):
+        layer = steps(draw := Draw(number))
+        yield Case(f"int32 steps {number}", ("extremes", "int32"), layer, _near(draw, layer))
     for number in range(28):
         layer = select(draw := Draw(number, TYPES[number % len(TYPES)]))
         yield Case(f"select {number}", ("extremes", "select"), layer, drawn_inputs(draw, layer))

@@ -306,7 +306,7 @@ def test_the_partitions_of_a_front_end_equal_tflm_running_all_of_it(tmp_path: Pa
         np.testing.assert_array_equal(reference.run([samples])[0], whole.get_output(0))
     inputs = {"random": 2, "seed": 1, "extremes": True}
     result = verified(data, "host", tmp_path, {"simulate": {"inputs": inputs}})
-    assert (result["mismatches"], result["layers_checked"] > 20) == (0, True)
+    assert (result["mismatches"], result["layers_checked"] > 14) == (0, True)
     assert "TFLM 0." in result["reference"] and result["reference"].endswith("for 9 of 22 operators")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.reference.interpreter import Reference
+from stages.lower.simplify.simplify import simplified
 from tests.support.integer import compare
 from tests.support.stages_run import run_tflite
 
@@ -88,6 +89,29 @@ def test_arithmetic_of_int32(op: str) -> None:
         b.output(out)
         comparison = compare(b.build(), [first] if number % 2 else [first, second])
         assert comparison.wrong == {} and comparison.graph.layers[0].op.op == f"int32_{op.lower()}", shapes
+
+
+@pytest.mark.parametrize("is_read_twice", [False, True])
+def test_consecutive_arithmetic_of_int32_is_one_layer(is_read_twice: bool) -> None:
+    """With the casts around it, up to a result that another layer reads too."""
+    b = ModelBuilder()
+    x = source = b.input("x", (40,), "int16", 0.5)
+    steps = (("CAST", 0), ("MUL", 256), ("ADD", 333), ("DIV", -666), ("SUB", 128), ("MINIMUM", 127), ("MAXIMUM", -128))
+    for number, (op, value) in enumerate(steps):
+        out = b.tensor(f"y{number}", (40,), "int32")
+        constants = [b.constant(f"c{number}", np.array(value, np.int32))] if number else []
+        options = {"MINIMUM": "MaximumMinimumOptions", "MAXIMUM": "MaximumMinimumOptions"}
+        b.operator(op, [x, *constants], [out], options.get(op, f"{op.title()}Options"))
+        if is_read_twice and op == "DIV":
+            b.output(out)
+        x = out
+    y = b.tensor("y", (40,), "int8")
+    b.operator("CAST", [x], [y], "CastOptions")
+    b.output(y)
+    inputs = [values(np.random.default_rng(1), source.shape, "int16")]
+    comparison = compare(b.build(), inputs, change=lambda graph: simplified(graph)[0])
+    assert comparison.wrong == {}
+    assert [layer.op.op for layer in comparison.graph.layers] == ["int32_steps"] * (1 + is_read_twice)
 
 
 @pytest.mark.parametrize("axes", [(1,), (3,), (1, 2), (0, 2)])

@@ -77,7 +77,7 @@ class Int32(_Plain):
 
     name = "generic.int32"
     ops: ClassVar[frozenset[str]] = frozenset(
-        {"int32_add", "int32_sub", "int32_mul", "int32_div", "int32_maximum", "int32_minimum"}
+        {"int32_add", "int32_sub", "int32_mul", "int32_div", "int32_maximum", "int32_minimum", "int32_steps"}
     )
     instructions = 7.0
     in_place = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import requantize, select, widen
 from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, walk
 from stages.ir.operators.choices import LEFT_SHIFT, is_scaled
@@ -74,28 +74,34 @@ def integer_division(view: LayerView) -> Lowering:
 
 
 def int32_arithmetic(view: LayerView) -> Lowering:
-    """Return arithmetic of int32 modulo 2^32, through unsigned numbers: C leaves signed overflows undefined."""
-    op, constant = view.op.named, view.op.value
+    """Return arithmetic of int32 modulo 2^32."""
+    op = view.op
+    if op.op == "int32_steps":
+        first = [lambda x: T.Cast("int32", x)]
+        return _mapped(view, lambda x: T.Cast(view.outputs[0].dtype, x[0]), [*first, *map(_step, op.steps)])
+    return _mapped(view, lambda x: _int32(op.named, x[0], x[1] if op.value is None else op.value))
 
-    def wrapped(a: Any, b: Any) -> Any:
-        first = T.Cast("uint32", a)
-        second = T.Cast("uint32", b) if constant is None else tirx.const(constant % (1 << 32), "uint32")
-        return T.Cast("int32", {"add": first + second, "sub": first - second, "mul": first * second}[op])
 
-    def value(x: Sequence[Any]) -> Any:
-        a, b = (*x, *([] if constant is None else [T.int32(constant)]))
-        if op == "div" and constant not in (None, 0, -1):
+def _step(step: tuple[str, int]) -> Callable[[Any], Any]:
+    return lambda x: _int32(step[0], x, step[1])
+
+
+def _int32(name: str, a: Any, operand: Any) -> Any:
+    """Return one operation. Sums and products are of unsigned numbers: C leaves signed overflows undefined."""
+    b = T.int32(operand) if isinstance(operand, int) else operand
+    if name in ("maximum", "minimum"):
+        return (T.max if name == "maximum" else T.min)(a, b)
+    if name == "div":
+        if isinstance(operand, int) and operand not in (0, -1):
             return tirx.truncdiv(a, b)
-        if op == "div":  # neither 0 nor -1 divides: the least integer has no negative
-            negative = T.Cast("int32", tirx.const(0, "uint32") - T.Cast("uint32", a))
-            divisor = tirx.Select(tirx.And(b >= -1, b <= 0), T.int32(1), b)
-            special = tirx.Select(b == 0, T.int32(0), negative)
-            return tirx.Select(tirx.And(b >= -1, b <= 0), special, tirx.truncdiv(a, divisor))
-        if op in ("maximum", "minimum"):
-            return tirx.Select(a > b if op == "maximum" else a < b, a, b)
-        return wrapped(a, b)
-
-    return _mapped(view, value)
+        is_special = tirx.And(b >= -1, b <= 0)  # neither 0 nor -1 divides: the least integer has no negative
+        negative = T.Cast("int32", tirx.const(0, "uint32") - T.Cast("uint32", a))
+        quotient = tirx.truncdiv(a, tirx.Select(is_special, T.int32(1), b))
+        return tirx.Select(is_special, tirx.Select(b == 0, T.int32(0), negative), quotient)
+    first = T.Cast("uint32", a)
+    second = tirx.const(operand % (1 << 32), "uint32") if isinstance(operand, int) else T.Cast("uint32", b)
+    results = {"add": first + second, "sub": first - second, "mul": first * second}
+    return T.Cast("int32", results[name])
 
 
 def select_layer(view: LayerView) -> Lowering:
@@ -121,8 +127,14 @@ def cast(view: LayerView) -> Lowering:
     return _mapped(view, value)
 
 
-def _mapped(view: LayerView, value: Callable[[Sequence[Any]], Any]) -> Lowering:
-    """Return y[i] = value(elements) over the broadcast inputs' elements."""
+def _mapped(
+    view: LayerView, value: Callable[[Sequence[Any]], Any], steps: Sequence[Callable[[Any], Any]] = ()
+) -> Lowering:
+    """Return y[i] = value(elements) over the broadcast inputs' elements.
+
+    steps  of one element, before `value`. Each result is in an int32 cell, so that TVM does not simplify across them:
+           it refuses unsigned numbers of negative constants
+    """
     out = view.outputs[0]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
     names = [f"x{number}" for number in range(len(view.inputs))]
@@ -132,17 +144,21 @@ def _mapped(view: LayerView, value: Callable[[Sequence[Any]], Any]) -> Lowering:
             at = variables if isinstance(variables, tuple) else (variables,)
             places = [_place(at, [axis.strides[buffer] for axis in axes]) for buffer in range(len(names) + 1)]
             elements = [getattr(b, name)[place] for name, place in zip(names, places[1:], strict=True)]
-            store(b.y, value(elements), places[0])
+            for number, step in enumerate(steps):
+                store(b.acc, step(b.acc[0] if number else elements[0]), 0)
+            store(b.y, value([b.acc[0]] if steps else elements), places[0])
 
     operands = (
         *(Operand(n, (prod(x.physical_shape),), x.dtype) for n, x in zip(names, view.inputs, strict=True)),
         Operand("y", (prod(out.physical_shape),), out.dtype, "w"),
+        *([accumulator()] if steps else []),
     )
     with Function(view.layer.kind) as f:
         placed = {
             n: f.input(i, (prod(view.inputs[i].physical_shape),), view.inputs[i].dtype) for i, n in enumerate(names)
         }
         placed["y"] = f.output(0, (prod(out.physical_shape),), out.dtype)
+        placed |= {"acc": f.scratch("acc", (1,), "int32")} if steps else {}
         f.place(Block("elements", operands, meaning), **placed)
     return f.lowering()
 
