@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ROLES = ("window", "edges", "ramps", "bias", "offset")
 _TYPES = {"window": "int32", "edges": "int32", "ramps": "int32", "bias": "int32", "offset": "int32"}
+_MOST_VALUES = 4096  # of a spectrum: with weights of 16 bits and values of 32, below the bias of 2**61
 FFT_LENGTHS = tuple(1 << bits for bits in range(4, 14))
 
 
@@ -93,7 +94,7 @@ def is_diagonal(x: Shape, weights: Shape) -> bool:
 def log_mel_of(options: Any) -> LogMelSpectrum:
     """Return the layer of an operator with these options. Raises Refused."""
     fields = {name: options.get(name) for name in ("fft_length", "pre_emphasis", "power", "floor")}
-    if not all(isinstance(value, int) for name, value in fields.items() if name != "pre_emphasis" or value is not None):
+    if not all(type(value) is int for name, value in fields.items() if name != "pre_emphasis" or value is not None):
         raise Refused(f"has options {fields}, which are not integers")
     if fields["fft_length"] not in FFT_LENGTHS:
         raise Refused(f"has an FFT of {fields['fft_length']} points; it must be a power of two from 16 to 8,192")
@@ -114,6 +115,8 @@ def _log_mel_shapes(operation: Operation) -> list[Shape]:
     if x.dtype != "int16" or not x.shape:
         raise Refused(f"reads {named(x)} {x.dtype}{listed(x.shape)}; it must be int16 frames")
     frame, mels = x.shape[-1] - (op.pre_emphasis is not None), constants["bias"].size
+    if constants["bias"].shape != (mels,) or not mels:
+        raise Refused(f"has the bias {listed(constants['bias'].shape)}; it must be a list of one value per filter")
     window, edges, ramps = (constants[role] for role in ("window", "edges", "ramps"))
     if window.shape != (frame,) or not 1 <= frame <= op.fft_length:
         raise Refused(f"has a window {listed(window.shape)} for frames of {frame} samples and {op.fft_length} points")
@@ -139,6 +142,8 @@ def _features_shapes(operation: Operation) -> list[Shape]:
     channels = weights.shape[0] if weights.ndim == 2 else 0
     if not channels or (weights.shape[1] != x.shape[-1] and not is_diagonal(x.shape, weights.shape)):
         raise Refused(f"has weights {listed(weights.shape)} for spectra of {x.shape[-1]} values")
+    if x.shape[-1] > _MOST_VALUES:
+        raise Refused(f"sums {x.shape[-1]:,} values; at most {_MOST_VALUES:,} fit 64 bits")
     if bias.shape != (channels,) or shift.shape != (channels,) or (shift < 1).any() or (shift > 62).any():
         raise Refused(f"needs a bias and a shift from 1 to 62 for each of {channels} channels")
     if (abs(bias.astype(object)) > 1 << 61).any():

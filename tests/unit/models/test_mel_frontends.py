@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import wave
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.fft
+import scipy.signal
 from pydantic import ValidationError
 
-from stages.ir.model_info import TensorInfo
+from stages.import_model.checks import check_operator
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.frontends.log_mel import LogMel
 from stages.ir.models.chain.frontends.mel import MelFrontend
+from stages.ir.models.chain.frontends.mel_operators import window
 from stages.ir.models.chain.frontends.mfcc import Mfcc
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS
+from stages.support.messages.operator_error import OperatorError
 from tests.support.shared_models import FOLDER
 from tests.support.stages_run import run_tflite
 
@@ -194,6 +200,14 @@ def test_signal_to_noise_is_above_40_db(name: str) -> None:
     assert min(ratios.values()) >= 50, ratios
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("name", ["hann", "hamming"])
+def test_windows_are_scipy_s(name: str, symmetric: bool) -> None:
+    options = LogMel(window=name, symmetric=symmetric)  # type: ignore[arg-type]
+    expected = scipy.signal.get_window(name, options.frame_size, fftbins=not symmetric)
+    assert np.abs(window(options) / 2**31 - expected).max() < 1e-9
+
+
 def test_features_of_8_bits_are_within_a_step() -> None:
     """With the scale of the network that reads them; all values are in range."""
     options = OPTIONS["mfcc"]
@@ -234,3 +248,60 @@ def test_firmware_computes_the_formula_over_several_runs(tmp_path: Path) -> None
     runs = run_tflite(data, [[run] for run in samples.reshape(8, 1, 256)], tmp_path)
     assert np.array_equal(np.concatenate([run.outputs[0] for run in runs]), expected)
     assert len(np.unique(expected)) > 50
+
+
+def _wrong_file(name: str, values: Any) -> tuple[ModelInfo, OperatorInfo]:
+    """The file of an mfcc front end with another constant, and the operator that reads it."""
+    info = read(build_frontend(Mfcc(offset=1e-6), Features()), "front end")
+    array = np.array(values)
+    tensors = [
+        replace(tensor, data=array.tobytes(), shape=array.shape, dtype=str(array.dtype))
+        if tensor.name == name
+        else tensor
+        for tensor in info.tensors
+    ]
+    (index,) = (tensor.index for tensor in tensors if tensor.name == name)
+    return replace(info, tensors=tuple(tensors)), next(o for o in info.operators if index in o.inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("mel/window", np.ones(479, np.int32), "has a window [479] for frames of 480 samples and 512 points"),
+        (
+            "mel/window",
+            np.ones(480, np.int16),
+            "has the window 'mel/window', which is int16; it must be",
+        ),
+        ("mel/edges", np.arange(42, 0, -1).astype(np.int32), "of 40 filters, which are no rising bins"),
+        ("mel/edges", np.full(42, 300, np.int32), "of 40 filters, which are no rising bins"),
+        ("mel/ramps", np.ones(3, np.int32), "has [3] weights for"),
+        ("mel/bias", np.ones((1, 40), np.int32), "has the bias [1, 40]"),
+        ("mel/offset", np.full((2, 40), -1, np.int32), "has offsets that are not mantissas from 0"),
+        ("features/weights", np.ones((13, 39), np.int16), "has weights [13, 39] for spectra of 40 values"),
+        (
+            "features/right_shift",
+            np.zeros(13, np.int32),
+            "needs a bias and a shift from 1 to 62 for each of 13",
+        ),
+    ],
+)
+def test_constants_that_do_not_fit_are_refused(name: str, values: Array, message: str) -> None:
+    info, operator = _wrong_file(name, values)
+    with pytest.raises(OperatorError, match=re.escape(message)):
+        check_operator(operator, info)
+
+
+def test_damaged_options_are_refused() -> None:
+    """Any byte may be wrong: the operator is refused, or its options are others."""
+    info = read(build_frontend(Mfcc(pre_emphasis=0.97), Features()), "front end")
+    operator = next(operator for operator in info.operators if operator.op == "CUSTOM:FirmlineLogMel")
+    refused = 0
+    for at, change in product(range(len(operator.custom)), (1, 0x80, 0xFF)):
+        custom = bytearray(operator.custom)
+        custom[at] ^= change
+        try:
+            check_operator(replace(operator, custom=bytes(custom)), info)
+        except OperatorError:
+            refused += 1
+    assert refused > 2 * len(operator.custom)

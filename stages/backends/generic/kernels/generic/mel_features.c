@@ -8,6 +8,7 @@ INLINE void features(const int32_t *x, const int16_t *weights, const int64_t *bi
 {
     for (int32_t c = 0; c < p->channels; c++) {
         int64_t sum = bias[c];
+#pragma GCC unroll 4
         for (int32_t m = 0; m < p->depth; m++) {
             sum += (int64_t)x[m] * weights[m];
         }

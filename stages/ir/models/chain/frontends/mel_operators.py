@@ -108,7 +108,7 @@ def _tables(factors: Array, bias: Array) -> dict[str, Array]:
     if (shift < 1).any() or (np.abs(scaled) > _MOST_BIAS).any():
         raise StageError("the features' mean, std and scale have too different sizes for 64-bit sums")
     weights = np.rint(factors * 2.0 ** shift[:, None]).astype(np.int16)
-    return {"weights": weights, "bias": scaled.astype(np.int64), "shift": shift.astype(np.int32)}
+    return {"weights": weights, "bias": scaled.astype(np.int64), "right_shift": shift.astype(np.int32)}
 
 
 def _quantization(options: MelFrontend, factors: Array, mean: Array, dtype: str) -> tuple[float, int]:
