@@ -66,6 +66,11 @@ def copy_of(view: LayerView) -> Copy:
     return _copy(x.shape, row_major(x.shape), out_of)
 
 
+def whole_of(view: LayerView) -> Copy:
+    """Return the copy of the whole input in memory order."""
+    return Copy(0, 0, 0, (Axis(view.outputs[0].elements, (1, 1)),))
+
+
 def slide_of(view: LayerView) -> Copy:
     """Return the copy of a slide, from its state to its state."""
     (state,), op = view.states, view.op

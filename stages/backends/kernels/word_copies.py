@@ -18,6 +18,7 @@ from stages.backends.kernels.copies import (
     parts,
     relayouts,
     slide_of,
+    whole_of,
     why_not_ascending,
     why_not_relayouts,
 )
@@ -209,6 +210,19 @@ class WordConcatenation(WordCopies):
 
     def copies(self, view: LayerView) -> list[Copy]:
         return parts(view)
+
+
+class WordVariable(WordCopies):
+    """A whole state, read or written."""
+
+    ops: ClassVar[frozenset[str]] = frozenset({"read_variable", "assign_variable"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        return "" if x.lies_as(y.layout) else f"input in {x.layout}, output in {y.layout}"
+
+    def copies(self, view: LayerView) -> list[Copy]:
+        return [whole_of(view)]
 
 
 class WordSlide(WordCopies):

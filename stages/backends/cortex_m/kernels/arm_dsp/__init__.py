@@ -14,7 +14,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.fully_connected import FullyConnec
 from stages.backends.cortex_m.kernels.arm_dsp.lstm import ArmLstm
 from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
 from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
-from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide
+from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide, Variable
 from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
 from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d
 from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
@@ -52,6 +52,7 @@ FOLDER = KernelFolder(
         Slide,
         Table,
         Transpose,
+        Variable,
         *signal.KERNELS,
     ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it

@@ -9,7 +9,7 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.copy_calls import calls_of
-from stages.backends.kernels.word_copies import RESIZE, WordConcatenation, WordCopies, WordMove, WordSlide
+from stages.backends.kernels.word_copies import RESIZE, WordConcatenation, WordCopies, WordMove, WordSlide, WordVariable
 from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
@@ -59,6 +59,14 @@ class Slide(_Rows, WordSlide):
     """Rows of a window moved within its state."""
 
     name = "arm_dsp.slide"
+    row_alignment = 1
+    estimate_error = 1.5
+
+
+class Variable(_Rows, WordVariable):
+    """A whole state, read or written."""
+
+    name = "arm_dsp.variable"
     row_alignment = 1
     estimate_error = 1.5
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from stages.backends.kernels.copies import Copy
+from stages.backends.kernels.copies import Copy, whole_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.backends.kernels.tir.strides import Axis, offset
@@ -47,10 +47,9 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
 def whole(view: LayerView) -> Lowering:
     """Return a copy of the whole input in memory order."""
     x, y = view.inputs[0], view.outputs[0]
-    copy = Copy(0, 0, 0, (Axis(y.elements, (1, 1)),))
     with Function(view.layer.kind) as f:
         source, out = f.input(0, (x.elements,), x.dtype), f.output(0, (y.elements,), y.dtype)
-        f.place(_run("copy", copy, y.dtype, ITEM_BYTES[y.dtype]), x=source, y=out)
+        f.place(_run("copy", whole_of(view), y.dtype, ITEM_BYTES[y.dtype]), x=source, y=out)
     return f.lowering()
 
 

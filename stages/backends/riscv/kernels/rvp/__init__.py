@@ -17,7 +17,7 @@ from stages.backends.riscv.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.backends.riscv.kernels.rvp.lstm import RvpLstm
 from stages.backends.riscv.kernels.rvp.matmul import RvpMatmul
 from stages.backends.riscv.kernels.rvp.mean import Mean
-from stages.backends.riscv.kernels.rvp.movement import Concatenation, Move, Slide
+from stages.backends.riscv.kernels.rvp.movement import Concatenation, Move, Slide, Variable
 from stages.backends.riscv.kernels.rvp.mul import Mul
 from stages.backends.riscv.kernels.rvp.pointwise import Pointwise
 from stages.backends.riscv.kernels.rvp.pool_lines import MaxPoolLines
@@ -61,6 +61,7 @@ FOLDER = KernelFolder(
         RvpResize,
         RvpSvdf,
         Slide,
+        Variable,
         *signal.KERNELS,
     ),
     needs=(f"rvp {DRAFT}",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stages.backends.kernels.word_copies import WordConcatenation, WordMove, WordSlide
+from stages.backends.kernels.word_copies import WordConcatenation, WordMove, WordSlide, WordVariable
 
 
 class Move(WordMove):
@@ -31,6 +31,16 @@ class Slide(WordSlide):
     """Rows of a window moved within its state."""
 
     name = "rvp.slide"
+    row_alignment = 1
+    estimate_error = 1.25
+    prefix: ClassVar[str] = "rvp"
+    block: ClassVar[float] = 41.0
+
+
+class Variable(WordVariable):
+    """A whole state, read or written."""
+
+    name = "rvp.variable"
     row_alignment = 1
     estimate_error = 1.25
     prefix: ClassVar[str] = "rvp"
