@@ -84,7 +84,10 @@ def _largest_magnitude(frame: Array) -> int:
 
 
 class ScaleUp(LayerOp):
-    """Second output of SignalFftAutoScale: each frame shifted left by its bits; numbers beyond int16 wrap."""
+    """Second output of SignalFftAutoScale: each frame shifted left by its bits; numbers beyond int16 wrap.
+
+    Other bits than 0 to 15, which the first output does not have, give zeros.
+    """
 
     op: Literal["signal_scale_up"] = "signal_scale_up"
     any_type: ClassVar[bool] = True
@@ -99,7 +102,8 @@ class ScaleUp(LayerOp):
         import numpy as np
 
         x, bits = inputs
-        return (x.astype(np.int64) << bits.astype(np.int64)[..., None]).astype(np.int16)
+        factors = np.where((bits >= 0) & (bits < 16), 1 << (bits & 15), 0)
+        return (x.astype(np.int64) * factors[..., None]).astype(np.int16)
 
 
 class Rfft(LayerOp):

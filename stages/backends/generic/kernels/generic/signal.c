@@ -45,9 +45,10 @@ void fl_signal_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32
 void fl_signal_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t frames, int32_t size)
 {
     for (; frames > 0; frames--) {
-        const int32_t shift = *bits++;
+        const uint32_t factor = (uint32_t)*bits < 16 ? UINT32_C(1) << *bits : 0;
+        bits++;
         for (int32_t i = 0; i < size; i++)
-            *y++ = (int16_t)((uint32_t)*x++ << shift);
+            *y++ = (int16_t)((uint32_t)*x++ * factor);
     }
 }
 
