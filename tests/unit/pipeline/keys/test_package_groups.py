@@ -42,3 +42,19 @@ def test_commands_without_a_run_report_missing_packages(
     monkeypatch.setattr(package_groups, "_bootstrapped", lambda: False)  # a run installs nothing there
     with pytest.raises(ToolError, match="Python package ai-edge-quantizer is not installed\ninstall it: pip install"):
         explain.print_explanations(["digits_onnx_ptq"])
+
+
+def test_only_models_with_signal_operators_need_tflm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its version is in the key of verify; without the package a run says how to install it."""
+    package_state = tools._package_state
+    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name == "tflite-micro" else package_state(name))
+    monkeypatch.setattr(package_groups, "_bootstrapped", lambda: True)
+    monkeypatch.setenv("FIRMLINE_STORE", str(tmp_path / "store"))
+    explain.print_explanations(["wake_word", "kws_cortex_m4"])
+    version = package_groups.locked_version("tflite-micro")
+    assert version and capsys.readouterr().out.count(f"tflite-micro {version} (group audio)") == 1
+    monkeypatch.setattr(package_groups, "_bootstrapped", lambda: False)
+    with pytest.raises(ToolError, match=r"tflite-micro is not installed; .*\ninstall it: pip install .firmline\[audio\]"):
+        explain.print_explanations(["wake_word"])
