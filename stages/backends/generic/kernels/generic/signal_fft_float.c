@@ -1,4 +1,10 @@
-/* FFTs in float32. Results of the inverse are divided by their number. */
+/* FFTs in float32. Results of the inverse are divided by their number. Products are rounded before they are added, as
+ * in the reference. */
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
 #define NAME(function) NAMEF_(function)
 #define NAMEF_(function) fl_##function##_f32
 #define SCALAR float
