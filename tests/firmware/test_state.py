@@ -266,10 +266,12 @@ def onnx_network(folder: Path) -> FileModel:
     nodes = [
         node("LSTM", ["x", "w", "r", "b", "", "h", "c"], ["y", "hn", "cn"], hidden_size=4, direction="bidirectional"),
         node("Reshape", ["y", "rows"], ["z"]),
-        node("GRU", ["z", "gw", "gr"], ["", "last"], hidden_size=3, linear_before_reset=1),
-        node("Tanh", ["last"], ["out"]),
+        node("GRU", ["z", "gw", "gr"], ["g"], hidden_size=3, linear_before_reset=1),
+        node("LSTM", ["z", "lw", "lr"], ["l"], hidden_size=3),
+        node("Add", ["g", "l"], ["out"]),
     ]
     sizes = {"w": (2, 16, 5), "r": (2, 16, 4), "b": (2, 32), "gw": (1, 9, 8), "gr": (1, 9, 3)}
+    sizes |= {"lw": (1, 12, 8), "lr": (1, 12, 3)}
     constants = {name: drawn(at, *shape) for at, (name, shape) in enumerate(sizes.items())}
     shapes = {"x": (3, 1, 5), "h": (2, 1, 4), "c": (2, 1, 4)}
     constants["rows"] = np.array([3, 1, 8], np.int64)

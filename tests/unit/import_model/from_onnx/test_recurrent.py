@@ -21,6 +21,7 @@ from stages.ir.models.tflite_reader import read
 from stages.ir.reference.integer import run_graph
 from stages.ir.reference.onnx_runtime import OnnxReference
 from stages.layout.apply import lay_out
+from stages.lower.simplify.edits import without_unread
 from stages.quantize.lower import lower_module
 from tests.support.integer import LAYOUTS
 from tests.support.onnx_graphs import drawn, model, node
@@ -82,6 +83,7 @@ def test_a_sequence_is_onnx_runtime_s(op: str, seed: int) -> None:
     """Of runs in which joined states begin with zeros, twice."""
     network = Drawn(op, seed)
     graph, reference = graph_of(network.model, states=network.states)
+    graph = without_unread(graph)
     assert sum(tensor.state for tensor in graph.tensors.values()) == len(network.states)
     session = onnxruntime.InferenceSession(network.model.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [port.name for port in session.get_outputs()]
