@@ -75,7 +75,7 @@ def check_frames(info: ModelInfo, name: str, rows: Rows, frames: int | None, def
         )
 
 
-def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo) -> None:
+def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo, default: int) -> None:
     """Raise StageError, with the first layer that needs the whole window, if a run has no less work."""
     before, after = _work(info), _work(new)
     if after < before:
@@ -87,7 +87,9 @@ def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo) -> Non
         reason = f"\n  {operator_label(number, operator.op, info.tensors[operator.outputs[0]].name)} {why}"
     raise _error(
         f"incremental saves no work of {name}: {after:,} operations per run, {before:,} for the whole window{reason}",
-        "Train the network without padding in time (padding='valid'), or leave out incremental.",
+        "Train the network without padding in time (padding='valid'), or leave out incremental."
+        if planned.frames == default
+        else f"Leave out frames: {default} is the default.",
     )
 
 

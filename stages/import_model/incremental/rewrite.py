@@ -65,7 +65,7 @@ def incremental(data: bytes, info: ModelInfo, name: str, *, frames: int | None, 
     planned = plan(info, source, rows, frames or default)
     new = _Rewriting(data, info, name, planned, source).file()
     new_info = read(new, name)
-    check_gain(info, name, planned, new_info)
+    check_gain(info, name, planned, new_info, default)
     notes = _notes(info, planned, rows.count, macs(info), macs(new_info))
     whole = _Rewriting(data, info, name, window_only(source, rows, planned.frames), source).file()
     return Incremental(new, new_info, whole, planned.frames, rows.count, rows.axis, notes)
