@@ -41,6 +41,9 @@ def test_key_names_everything_it_depends_on(project: FakeProject) -> None:
         "signature": None,
         "shapes": None,
         "layout": None,
+        "states": None,
+        "constants": None,
+        "incremental": None,
     }
     assert list(actions["import"].ingredients["files"]) == ["model"]
     assert actions["emit"].ingredients["target"] == {"word_bits": 64}
