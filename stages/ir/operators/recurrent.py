@@ -28,7 +28,7 @@ RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"
 # Positions of the file's inputs: data, weights of the data and of the state, biases, state.
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIAS, HIDDEN = 1, 2, 3, 4
 ACTIVATIONS: Mapping[int, str] = {0: "none", 1: "relu", 4: "tanh"}
-_TABLE = Table("SequenceRNNOptions", "time_major:bool activation:byte asymmetric_quantize_inputs:bool")
+_TABLE = Table("SequenceRNNOptions", "time_major:bool cell_activation:byte asymmetric_quantize_inputs:bool")
 
 
 class RecurrentLayer(LstmLayer):
@@ -162,7 +162,7 @@ def _check(operation: Operation) -> None:
 
 def _check_rnn(operation: Operation) -> None:
     _check(operation)
-    activation = operation.options(_TABLE)["activation"]
+    activation = operation.options(_TABLE)["cell_activation"]
     if activation not in ACTIVATIONS:
         raise Refused(f"has the activation {activation}; {', '.join(ACTIVATIONS.values())} are supported")
 

@@ -56,5 +56,6 @@ def test_only_models_with_signal_operators_need_tflm(
     version = package_groups.locked_version("tflite-micro")
     assert version and capsys.readouterr().out.count(f"tflite-micro {version} (group audio)") == 1
     monkeypatch.setattr(package_groups, "_bootstrapped", lambda: False)
-    with pytest.raises(ToolError, match=r"tflite-micro is not installed; .*\ninstall it: pip install .firmline\[audio\]"):
+    message = r"tflite-micro is not installed; .*\ninstall it: pip install .firmline\[audio\]"
+    with pytest.raises(ToolError, match=message):
         explain.print_explanations(["wake_word"])
