@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.signal import Energy16, FrameKernel, Rfft16, ScaleBits16, ScaleUp16, Window16
 
 if TYPE_CHECKING:
@@ -78,9 +79,7 @@ class FilterBank(FrameKernel):
         """Return the weights of each section, those of one channel before those of the next, and the sections."""
         import numpy as np
 
-        from stages.backends.generic.kernels.generic.signal import FilterBank as Generic
-
-        packed = Generic().pack(view, params)
+        packed = generic.FilterBank().pack(view, params)
         pairs, ends = packed["weights"], np.cumsum(packed["bank"][4::2])
         sections = np.split(pairs[: ends[-1]], ends[:-1])
         weights = np.concatenate([section.T.reshape(-1) for section in sections]).astype(np.uint16)
@@ -114,4 +113,24 @@ class Rfft(Rfft16):
         return rfft_call(view, self.function, constants, self.scratch(view, target), integers)
 
 
-KERNELS: tuple[type[Kernel], ...] = (Energy, FilterBank, Rfft, ScaleBits, ScaleUp, Window)
+class NoiseEstimate(generic.NoiseEstimate):
+    """Products of 64 bits by VMUL and VMULH."""
+
+    name = "mve.signal_noise_estimate"
+    sources = ("signal_channels.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_channels.h",)
+    prefix = "mve"
+    instructions = 9.0
+
+
+class Channels(generic.Channels):
+    """Subtraction of the noise, gain control, logarithms; entries of tables are gathered."""
+
+    name = "mve.signal_channels"
+    sources = ("signal_channels.c",)
+    headers: ClassVar[tuple[str, ...]] = ("signal_channels.h",)
+    prefix = "mve"
+    instructions = 9.0
+
+
+KERNELS: tuple[type[Kernel], ...] = (Channels, Energy, FilterBank, NoiseEstimate, Rfft, ScaleBits, ScaleUp, Window)
