@@ -44,6 +44,18 @@ FFT_INLINE void fft_put(fft_number *p, fft_word z)
     *(fft_memory *)p = z;
 }
 
+/* The factors at *w, which moves on. A family may define FFT_NEXT, so that the compiler does not load factors early. */
+FFT_INLINE fft_word fft_next(const fft_number **w)
+{
+#ifdef FFT_NEXT
+    return FFT_NEXT(w);
+#else
+    const fft_word factors = fft_at(*w);
+    *w += FFT_LANES;
+    return factors;
+#endif
+}
+
 struct fft_four {
     fft_word z[4];
 };
@@ -133,11 +145,10 @@ FFT_APART const fft_number *fft_stage(fft_number *y, const fft_number *end, cons
         y++;
 #endif
         do {
-            const fft_word z2 = fft_mul(fft_quarter(fft_at(y + 2 * m)), fft_at(w + FFT_LANES));
-            const fft_word z1 = fft_mul(fft_quarter(fft_at(y + m)), fft_at(w));
-            const fft_word z3 = fft_mul(fft_quarter(fft_at(y + 3 * m)), fft_at(w + 2 * FFT_LANES));
+            const fft_word z1 = fft_mul(fft_quarter(fft_at(y + m)), fft_next(&w));
+            const fft_word z2 = fft_mul(fft_quarter(fft_at(y + 2 * m)), fft_next(&w));
+            const fft_word z3 = fft_mul(fft_quarter(fft_at(y + 3 * m)), fft_next(&w));
             fft_put_four(y, m, fft_butterfly(fft_quarter(fft_at(y)), z1, z2, z3));
-            w += 3 * FFT_LANES;
             y += FFT_LANES;
         } while (y != last);
         y += 3 * m;

@@ -66,14 +66,15 @@ void CHANNELS(noise_estimate)(const uint32_t *x, uint32_t *noise, uint32_t *y, c
     const int32_t frames = parameters[0], channels = parameters[1], smoothing_bits = parameters[6];
     const int32_t bits = parameters[7], clamping = parameters[8];
     for (int32_t frame = 0; frame < frames; frame++) {
-        for (int32_t c = 0; c < channels; c++) {
-            const int32_t *factors = parameters + 2 + 2 * (c & 1);
+        const int32_t *factors = parameters + 2; /* of even channels; those of odd ones are two behind */
+        for (uint32_t *const last = noise + channels; noise != last; noise++) {
             const uint32_t signal = *x++ << smoothing_bits;
-            const uint64_t sum = (uint64_t)signal * (uint32_t)factors[0] + (uint64_t)noise[c] * (uint32_t)factors[1];
+            const uint64_t sum = (uint64_t)signal * (uint32_t)factors[0] + (uint64_t)*noise * (uint32_t)factors[1];
             const uint32_t estimate = (uint32_t)(sum >> bits);
-            noise[c] = clamping && estimate > signal ? signal : estimate;
-            *y++ = noise[c];
+            *y++ = *noise = clamping && estimate > signal ? signal : estimate;
+            factors = factors == parameters + 2 ? parameters + 4 : parameters + 2;
         }
+        noise -= channels;
     }
 }
 

@@ -74,6 +74,17 @@ DSP_INLINE uint32_t fft_mul(uint32_t z, uint32_t w)
     return result;
 }
 
+/* Volatile, since early loads need more registers than there are. */
+DSP_INLINE uint32_t next_word(const uint32_t **from)
+{
+    const uint32_t *at = *from;
+    uint32_t word;
+    __asm__ volatile("ldr %0, [%1], #4" : "=r"(word), "+r"(at) : : "memory");
+    *from = at;
+    return word;
+}
+#define FFT_NEXT(w) next_word((const uint32_t **)(w))
+
 #include "rfft16_image.h"
 
 void arm_dsp_rfft(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *padded, int32_t frames,

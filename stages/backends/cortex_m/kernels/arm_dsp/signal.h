@@ -18,4 +18,8 @@ void arm_dsp_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins,
 void arm_dsp_rfft(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *padded, int32_t frames,
                   int32_t size, int32_t numbers);
 
+/* Sections of bins. parameters: frames, bins, channels; for each of channels + 1 sections its first bin and its number of bins.
+ * weights: for each bin its weight for channel s - 1, and that for channel s. */
+void arm_dsp_signal_filter_bank(const uint32_t *x, const int16_t *weights, uint64_t *y, const int32_t *parameters);
+
 #endif

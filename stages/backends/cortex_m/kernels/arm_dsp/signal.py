@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, ScaleUp16, Window16
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ class Energy(Energy16):
     instructions = 1.4
 
 
+class FilterBank(generic.FilterBank):
+    """UMLAL of two bins."""
+
+    name = "arm_dsp.signal_filter_bank"
+    sources = ("signal_bank.c",)
+    prefix = "arm_dsp"
+    instructions = 8.0
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        weights = (view.constant(role).min(initial=0) for role in ("weights", "unweights"))
+        return "weights below 0" if min(weights) < 0 else ""
+
+
 class Rfft(RegisterRfft):
     """A complex number in a register; SMLSD and SMLADX for a product."""
 
@@ -59,4 +73,4 @@ class Rfft(RegisterRfft):
         return 1
 
 
-KERNELS: tuple[type[Kernel], ...] = (Energy, Rfft, ScaleBits, ScaleUp, Window)
+KERNELS: tuple[type[Kernel], ...] = (Energy, FilterBank, Rfft, ScaleBits, ScaleUp, Window)
