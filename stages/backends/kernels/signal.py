@@ -190,12 +190,6 @@ class RegisterRfft(Rfft16):
     def unit(self, target: Target) -> int:
         return 2 * self.lanes(target)
 
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        frames = frames_of(view.inputs[0].shape)
-        if frames > 1 and self.lanes(target) > 1:
-            return f"{frames} frames, whose spectra do not all begin at a register; this kernel is for one"
-        return super().why_not_layer(view, target)
-
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         from stages.backends.kernels.rfft_tables import factors_in_order, first_places
 

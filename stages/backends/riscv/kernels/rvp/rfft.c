@@ -58,3 +58,16 @@ void rvp_rfft(const int16_t *x, const uint16_t *places, const uint32_t *factors,
 {
     fft_frames(x, places, factors, y, padded, frames, size, numbers);
 }
+
+#if FFT_LANES == 2
+void rvp_rfft_apart(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *scratch, int32_t frames,
+                    int32_t size, int32_t numbers, int32_t padded)
+{
+    fft_number *const z = scratch, *to = (fft_number *)y;
+    for (; frames > 0; frames--, x += size) {
+        fft_frames(x, places, factors, (int16_t *)z, padded ? z + numbers + 2 : z, 1, size, numbers);
+        for (const fft_number *from = z; from != z + numbers + 1;)
+            *to++ = *from++;
+    }
+}
+#endif

@@ -95,7 +95,7 @@ void rvp_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins, int
         int32_t i = 0;
         for (; i < start; i++)
             y[i] = 0;
-        for (; i % RVP_LANES != 0 && i < end; i++)
+        for (; (uintptr_t)(y + i) % RVP_WORD_BYTES != 0 && i < end; i++) /* x begins at a register where y does */
             y[i] = energy(x + 2 * i);
         const int16_t *z = x + 2 * i;
         uint32_t *to = y + i;

@@ -18,6 +18,10 @@ void rvp_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins, int
 void rvp_rfft(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *padded, int32_t frames,
               int32_t size, int32_t numbers);
 
+/* RV64: the same for spectra that do not begin at a register. scratch has numbers + 2 pairs, and `numbers` more if frames are padded. */
+void rvp_rfft_apart(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *scratch, int32_t frames,
+                    int32_t size, int32_t numbers, int32_t padded);
+
 /* Sections of pairs of bins. parameters: frames, bins, channels; for each of channels + 1 sections its first bin and its
  * number of bins. weights: for each bin its weight for channel s - 1, and that for channel s. */
 void rvp_signal_filter_bank(const uint32_t *x, const int16_t *weights, uint64_t *y, const int32_t *parameters);

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Kernel
+    from stages.backends.kernels.kernel import Kernel, Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
     from stages.ir.layers import Array
@@ -59,9 +59,6 @@ class Energy(Energy16):
     function = "rvp_energy"
     instructions = 2.0
 
-    def alignment(self, target: Target) -> int:
-        return target.word_bits // 8
-
 
 class Rfft(RegisterRfft):
     """A complex number in a register, two on RV64; SMDRS and KMXDA for a product."""
@@ -73,6 +70,28 @@ class Rfft(RegisterRfft):
     def lanes(self, target: Target) -> int:
         return target.word_bits // 32
 
+    def alignment(self, target: Target) -> int:
+        return target.word_bits // 8
+
+    def scratch(self, view: LayerView, target: Target) -> int:
+        """Return the numbers of the scratch buffer: on RV64 also for a spectrum if there are several."""
+        padding = super().scratch(view, target)
+        return padding + view.op.length // 2 + 2 if self._is_apart(view, target) else padding
+
+    def _is_apart(self, view: LayerView, target: Target) -> bool:
+        return self.lanes(target) > 1 and frames_of(view.inputs[0].shape) > 1
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.signal import rfft_call
+
+        if not self._is_apart(view, target):
+            return super().lower(view, params, target)
+        constants, integers = (
+            self.pack_for(view, params, target),
+            (*self.integers(view), int(self.padded(view, target))),
+        )
+        return rfft_call(view, "rvp_rfft_apart", constants, self.scratch(view, target), integers)
+
 
 class FilterBank(generic.FilterBank):
     """Two bins at a time; UMAR64 on RV64."""
@@ -83,8 +102,6 @@ class FilterBank(generic.FilterBank):
     instructions = 7.0
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        if frames_of(view.inputs[0].shape) > 1 and view.inputs[0].shape[-1] % 2:
-            return f"frames of {view.inputs[0].shape[-1]} bins; several must be pairs"
         if min(view.constant(role).min(initial=0) for role in ("weights", "unweights")) < 0:
             return "weights below 0"
         bins = view.inputs[0].shape[-1]
