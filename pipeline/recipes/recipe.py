@@ -45,12 +45,14 @@ class RecipeMemory(StrictModel):
     """Memory settings of a recipe: limit of the arena, and memory rules."""
 
     arena_limit: Size | None = Field(
-        default=None, description="Limit in bytes (64K); kernels with too much scratch for it are not chosen."
+        default=None,
+        description="Limit in bytes (64K); layers run by rows, and with kernels of less scratch, as far as it needs.",
     )
     streaming: Literal["auto", False] | None = Field(
         default=None,
-        description="`auto`: run layers by rows instead of whole images where that saves RAM and costs less than 2 % "
-        "instructions, or as much as `arena_limit` asks for. Default: only if whole images exceed `arena_limit`.",
+        description="Layers run by rows where that saves RAM and costs at most 2 % instructions, or as much as "
+        "`arena_limit` asks for. `false`: whole images. `auto`: as the default, and the report says why if no layer "
+        "runs by rows.",
     )
     rules: tuple[MemoryRule, ...] | None = Field(
         default=None,

@@ -57,7 +57,8 @@ class CompileStage(Stage[CompileConfig]):
 
         info = local_model(model, root, made)
         if info is not None:
-            check_fits(least_memory(info), target)
+            by_rows = config.streaming is not False and target.accelerator is None
+            check_fits(least_memory(info, by_rows=by_rows), target)
 
     def run(self, job: Job[CompileConfig]) -> None:
         """Compile and link the emitted sources."""

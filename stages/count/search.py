@@ -56,7 +56,7 @@ def counted_costs(
 
 def _add_requested(requested: dict[Call, KernelCall], graph: Graph, context: PassContext, costs: Costs) -> bool:
     """Add a network's calls to count next; return False if there are none."""
-    context = replace(context, costs=costs)
+    context = replace(context, costs=costs, counting=True)
     chosen = decide(graph, context)[0]
     missing = _missing(chosen, context, costs)
     requested |= missing

@@ -105,7 +105,7 @@ def emit(
     idle = frozenset(layer.index for layer in tensorized_model.plan.layers if not layer.steps and layer.program is None)
     fixed = fixed_in_l1(tensorized_model.plan.attachment, programs)
     placed = _placed(contents, constants, idle, config, target, fixed)
-    _check_limit(placed, config.arena_limit, tensorized_model)
+    _check_limit(placed, config, tensorized_model)
     model = Model(contents, tensorized_model, functions, placed, ahead, rests, results)
     progress("writing the sources", 0.9)
     src = out / "src"
@@ -159,8 +159,8 @@ def _placed(
     return replace(placed, weights=(lay_out(constants, config.alignment, start=HEADER_BYTES, separate=True),))
 
 
-def _check_limit(placed: Placement, limit: int | None, tensorized_model: Tensorized) -> None:
-    total, plans = placed.arena_bytes, [arena.plan for arena in placed.arenas]
+def _check_limit(placed: Placement, config: EmitConfig, tensorized_model: Tensorized) -> None:
+    limit, total, plans = config.arena_limit, placed.arena_bytes, [arena.plan for arena in placed.arenas]
     if total >= _LARGEST_ARENA:
         raise StageError(
             f"the model does not fit any target: its arena needs {total:,} bytes, the limit is {_LARGEST_ARENA - 1:,}"
@@ -174,23 +174,23 @@ def _check_limit(placed: Placement, limit: int | None, tensorized_model: Tensori
         named = ", ".join(f"{escape.name(b.name)} {b.bytes:,}" for b in largest)
         group = next((g for g in groups if g.first <= peak < g.end), None)
         rows = "" if group is None else f", with layers {group.first} to {group.end - 1} by rows"
-        searched = "" if tensorized_model.plan.streaming is None else ". No smaller arena was found"
+        searched = ". No smaller arena was found" if groups else ""
         layer = graph.layers[peak]
         raise StageError(
             f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}{searched}\n"
             f"{placed.arena_lower_bound:,} bytes are in use in layer {peak} ({layer.kind} "
             f"{escape.name(layer.name)}){rows}: {named}",
-            hint=_what_helps(tensorized_model, alive[peak]),
+            hint=_what_helps(tensorized_model, alive[peak], config.may_stream),
             at=("stages", "emit", "arena_limit"),
         )
 
 
-def _what_helps(tensorized_model: Tensorized, alive: Sequence[Buffer]) -> str:
+def _what_helps(tensorized_model: Tensorized, alive: Sequence[Buffer], may_stream: bool) -> str:
     """Return what could make the arena smaller where these buffers are in use."""
     plan, names = tensorized_model.plan, {buffer.name for buffer in alive}
     options = []
-    if plan.streaming is None:
-        options.append("memory.streaming: auto")
+    if not may_stream:
+        options.append("layers by rows (without memory.streaming: false)")
     elif plan.groups and names & set(tensorized_model.graph.inputs) and not any(group.pushed for group in plan.groups):
         options.append("emit: {input: rows}, if the first layers can run by rows")
     if any(buffer.kind == "scratch" for buffer in alive) and plan.objective != "ram":

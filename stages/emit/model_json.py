@@ -25,7 +25,10 @@ def model_json(
         return {"path": path, "flags": list(flags(path))} if flags(path) else path
 
     state = {"state": _state(model, context)} if model.state_offsets else {}
-    calls: dict[str, Any] = {"calls": _calls(model)} if model.plan.groups else {}
+    calls: dict[str, Any] = {}
+    if model.plan.groups:
+        calls["calls"] = _calls(model)
+        calls["rows_cost"] = sum(group.schedule().overhead for group in model.plan.groups)
     if context["pushed"]:
         calls["input_rows"] = context["pushed"]["rows"]
     return {

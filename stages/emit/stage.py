@@ -48,13 +48,14 @@ class EmitStage(Stage[EmitConfig]):
     ) -> None:
         """Check that memory rules name regions of the target, and that the arena can stay below its limit."""
         check_rules(config.memory_rules or (), target)
-        if config.arena_limit is None or config.may_stream or "import" not in made:
+        if config.arena_limit is None or "import" not in made:
             return
         from stages.ir.models.least_memory import least_memory
         from stages.ir.models.local_model import local_model
 
         info = local_model(model, root, made)
-        least = None if info is None else least_memory(info)
+        by_rows = config.may_stream and target.accelerator is None
+        least = None if info is None else least_memory(info, by_rows=by_rows)
         if least is not None and least.activations > config.arena_limit:
             raise StageError(
                 f"the arena needs {least.activations:,} bytes or more, the recipe's arena_limit is "

@@ -11,7 +11,7 @@ _COLUMNS = ("layers", "rows per call", "bytes", "as whole images", "ends because
 
 
 def streaming(plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return `streaming` of report.json from plan.json; None if the recipe does not ask for rows."""
+    """Return `streaming` of report.json from plan.json; None without groups, unless the recipe asks for rows."""
     effect = plan.get("streaming")
     if not effect:
         return None

@@ -208,7 +208,8 @@ def _blamed(config: SimulateConfig) -> tuple[str, ...]:
 
 def expected_instructions(model: Mapping[str, Any]) -> float:
     """Return the expected instructions of the layers in model.json: tensorize's costs, or estimates by size."""
-    return float(sum(_by_size(layer) if layer["cost"] is None else layer["cost"] for layer in model["layers"]))
+    layers = sum(_by_size(layer) if layer["cost"] is None else layer["cost"] for layer in model["layers"])
+    return float(layers + model.get("rows_cost", 0))
 
 
 def _by_size(layer: Mapping[str, Any]) -> float:

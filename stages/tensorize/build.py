@@ -42,7 +42,7 @@ from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
-from stages.tensorize.rows import arena_bytes, with_rows
+from stages.tensorize.rows import arena_bytes, cost, with_rows
 from stages.tensorize.signedness import with_cheapest_signedness
 
 if TYPE_CHECKING:
@@ -134,19 +134,27 @@ def _decided(graph: Graph, context: PassContext) -> Chosen:
 
 
 def _within_limit(graph: Graph, context: PassContext) -> Chosen:
-    """Return the network, by rows if the recipe asks for it or whole tensors exceed the arena's limit."""
-    config = context.config
-    if config.by_rows or config.arena_limit is None or config.streaming is False:
+    """Return the network, with layers by rows where that saves memory.
+
+    Whole images with less scratch are the alternative where rows do not fit the arena's limit, or cost more.
+    """
+    limit, config = context.config.arena_limit, context.config
+    if limit is None or not context.by_rows or config.input_rows:
         return with_rows(_decided(graph, context), context)
-    by_rows = replace(context, config=config.model_copy(update={"streaming": "auto"}))
+    by_rows = with_rows(_decided(graph, context), context)
+    fits = arena_bytes(by_rows, context) <= limit
+    if fits and (by_rows.streaming is None or by_rows.streaming.share <= context.most_extra):
+        return by_rows
+    context = replace(context, config=config.model_copy(update={"streaming": False}))
     try:
         whole = _decided(graph, context)
     except StageError:
-        streamed = with_rows(_decided(graph, by_rows), by_rows)
-        if streamed.groups:
-            return streamed
+        if by_rows.groups:
+            return by_rows
         raise
-    return whole if arena_bytes(whole, context) <= config.arena_limit else with_rows(_decided(graph, by_rows), by_rows)
+    if arena_bytes(whole, context) > limit:
+        return by_rows if by_rows.groups else whole
+    return by_rows if fits and cost(by_rows) <= cost(whole) else whole
 
 
 def tensorize_graph(

@@ -50,7 +50,7 @@ class Chosen:
     offload       programs of the accelerator's layers, once they are planned
     rom           the price of ROM bytes, if the objective has one
     groups        groups of layers that run by rows, and `streamed`, their calls by layer index
-    streaming     what they save and cost, None if the recipe does not ask for rows
+    streaming     what they save and cost; None without groups, unless the recipe asks for rows
     """
 
     graph: Graph

@@ -61,7 +61,7 @@ class TensorizeConfig(StageConfig):
     measure: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
     streaming: Literal["auto", False] | None = Field(
         default=None,
-        description="run layers by rows instead of whole images where that saves RAM; `memory.streaming` sets it",
+        description="layers run by rows where that saves RAM; `false`: whole images; `memory.streaming` sets it",
     )
     input_rows: bool = Field(
         default=False, description="the caller passes the input row by row; `emit: {input: rows}` sets it"
@@ -73,4 +73,4 @@ class TensorizeConfig(StageConfig):
     @property
     def by_rows(self) -> bool:
         """Whether layers may run by rows."""
-        return self.streaming == "auto" or self.input_rows
+        return self.streaming is not False or self.input_rows

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from stages.tensorize.config import TensorizeConfig
     from stages.tensorize.rom import Rom
 
+MOST_EXTRA = 0.02
+"""Share of additional instructions that rows may cost, unless the arena's limit asks for more rows."""
+
 
 @dataclass(frozen=True)
 class PassContext:
@@ -32,6 +35,7 @@ class PassContext:
     rom          the price of ROM bytes, if the objective has one
     least_arena  the arena limit was derived for `optimize_for: ram`
     weigh_rom    weigh the size of code against instructions (stages.tensorize.rom_tradeoff)
+    counting     the choice is of calls to count, not the final one
     """
 
     target: Target
@@ -43,6 +47,7 @@ class PassContext:
     rom: Rom | None = None
     least_arena: bool = False
     weigh_rom: bool = True
+    counting: bool = False
 
     @classmethod
     def of(
@@ -67,15 +72,31 @@ class PassContext:
         """The unit of costs, for messages."""
         return "cycles" if self.config.optimize_for == "cycles" else "instructions"
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether layers may run by rows."""
+        return self.config.by_rows and self.offload is None
+
+    @property
+    def most_extra(self) -> float:
+        """The largest share of additional instructions that rows may cost without an arena limit.
+
+        It is 0 where the recipe asks for speed, or an operating system provides the memory, and not for rows.
+        """
+        config = self.config
+        is_asked = config.streaming == "auto" or config.input_rows
+        is_fast = config.optimize_for in ("speed", "cycles") or self.target.memory is None
+        return 0.0 if is_fast and not is_asked else MOST_EXTRA
+
     def bound(self, graph: Graph) -> ArenaBound | None:
         """Return the arena bound for choosing the kernels of one graph, None without a limit.
 
         The bound is of whole tensors, so there is none if layers may run by rows, unless for `optimize_for: ram`.
         """
         limit = self.config.arena_limit
-        if self.config.by_rows and not self.least_arena:
+        if limit is None or (self.by_rows and not self.least_arena):
             return None
-        return None if limit is None else ArenaBound(graph, limit, self.lowerings, derived=self.least_arena)
+        return ArenaBound(graph, limit, self.lowerings, derived=self.least_arena)
 
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
         """Return the layer's kernel.

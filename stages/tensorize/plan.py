@@ -119,7 +119,7 @@ class TensorizePlan(_Model):
     requantizers  what else could (the option `requantize`)
     counted       number of counted calls
     groups        groups of layers that run by rows
-    streaming     what they save and cost, None if the recipe does not ask for rows
+    streaming     what they save and cost; None without groups, unless the recipe asks for rows
     """
 
     format: int = FORMAT

@@ -30,39 +30,57 @@ if TYPE_CHECKING:
 
 _SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
 _INPUT = ("stages", "emit", "input")
-SHARE = 0.02
-"""Largest share of additional instructions, unless the arena's limit asks for more rows."""
+_SCRATCH = "kernels for few rows need more scratch than rows save"
 
 
 def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     """Return the choices with streamed groups, if they save memory within the recipe's limits."""
-    pushed = context.config.input_rows
-    if not context.config.by_rows:
+    config = context.config
+    pushed, limit, share = config.input_rows, config.arena_limit, context.most_extra
+    if not config.by_rows:
         return chosen
-    if pushed and context.config.streaming is False:
+    if pushed and config.streaming is False:
         raise StageError("`emit: {input: rows}` needs layers by rows, but memory.streaming is false", at=_INPUT)
     if reason := _why_not(chosen, context):
         if pushed:
             raise StageError(f"`emit: {{input: rows}}` is not possible: {reason}", at=_INPUT)
-        return replace(chosen, streaming=Streaming(reason=reason))
+        return _whole(chosen, context, reason)
     bands = _Bands(chosen, context)
-    limit = context.config.arena_limit
-    grouping = bands.search().best(SHARE, limit)
-    result = bands.streamed(grouping)
-    if pushed and not result.groups and not context.costs.lower_bounds:  # while kernels are counted, layouts may change
-        raise StageError(f"`emit: {{input: rows}}` is not possible: {_first_reason(chosen.graph)}", at=_INPUT)
-    if limit is None or (size := arena_bytes(result, context)) <= limit:
+    result = bands.streamed(bands.search().best(share, limit))
+    assert result.streaming is not None
+    if not result.groups:
+        if pushed and not context.counting:  # while kernels are counted, layouts may change
+            raise StageError(f"`emit: {{input: rows}}` is not possible: {_first_reason(chosen.graph)}", at=_INPUT)
+        return result if pushed else _whole(chosen, context, result.streaming.reason, result.streaming)
+    if limit is None and (pushed or context.counting):
         return result
+    size = arena_bytes(result, context)
+    if limit is None or size <= limit:
+        saves = pushed or size < result.streaming.whole_bytes or size < arena_bytes(chosen, context)
+        return result if saves else _whole(chosen, context, _SCRATCH)
     # The kernels' scratch exceeds the limit: divide what rows leave free between more rows and scratch.
-    free = max(limit - bands.search().best(SHARE, 0).bytes, 0)
+    free = max(limit - bands.search().best(share, 0).bytes, 0)
     results: list[tuple[bool, float, Chosen]] = [(size > limit, size, result)]
-    for share in _SCRATCH_SHARES:
-        bands = _Bands(chosen, context, most_scratch=int(free * share))
-        grouping = bands.search().best(SHARE, limit - int(free * share))
+    for part in _SCRATCH_SHARES:
+        bands = _Bands(chosen, context, most_scratch=int(free * part))
+        grouping = bands.search().best(share, limit - int(free * part))
         other = bands.streamed(grouping)
         size = arena_bytes(other, context)
         results.append((size > limit, grouping.extra if size <= limit else size, other))
     return min(results, key=lambda entry: entry[:2])[2]
+
+
+def _whole(chosen: Chosen, context: PassContext, reason: str, effect: Streaming | None = None) -> Chosen:
+    """Return the choices with the reason why no layer runs by rows, if the recipe asks for rows."""
+    if context.config.streaming is None and not context.config.input_rows:
+        return chosen
+    return replace(chosen, streaming=effect or Streaming(reason=reason))
+
+
+def cost(chosen: Chosen) -> float:
+    """Return the estimated cost of all layers, with rows."""
+    extra = chosen.streaming.extra if chosen.streaming is not None else 0.0
+    return sum(choice.cost or 0.0 for choice in chosen.choices.values()) + extra
 
 
 def arena_bytes(chosen: Chosen, context: PassContext) -> int:
@@ -153,7 +171,7 @@ class _Bands:
             whole_bytes=max(search.live, default=0),
             extra=grouping.extra,
             cost=sum(search.whole),
-            reason="" if groups else why_no_group(search, SHARE, self.context.config.arena_limit),
+            reason="" if groups else why_no_group(search, self.context.most_extra, self.context.config.arena_limit),
         )
         return replace(self.chosen, groups=tuple(groups), streamed=layers, streaming=streaming)
 

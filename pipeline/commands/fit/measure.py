@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 # A failure of these stages concerns the network, not the board.
 _OF_NETWORK = ("ptq", "import", "layout", "quantize")
+_ALIGNMENT = 16  # of buffers in the arena
 
 
 def measure(
@@ -95,7 +96,7 @@ class _Measurement:
         )
         try:
             measured = self._measured(row, target)
-            return self._by_rows(row, target) or measured if _lacks_ram(measured) else measured
+            return self._limited(row, measured, target) or measured
         except StoreError:
             raise
         except PipelineError as error:
@@ -111,26 +112,31 @@ class _Measurement:
         finally:
             self._display.end("", target.name)
 
-    def _by_rows(self, row: Row, target: Target) -> Row | None:
-        """Return the row of a board that the network fits with layers by rows; None if it does not.
+    def _limited(self, row: Row, measured: Row, target: Target) -> Row | None:
+        """Return the row of a board that the network fits with an arena as large as the free RAM.
 
-        None also if the recipe sets `memory.streaming`.
+        `measured` is the result without that limit. None if the board does not lack only RAM, the recipe has a limit,
+        or the network does not fit within it.
         """
         with self._lock:
             loaded = self._request.load(target, self._workspace.project, self._workspace.registry)
-        if loaded.recipe.memory.streaming is not None:
+        limit = _free_for_arena(measured)
+        if limit is None or loaded.recipe.memory.arena_limit is not None:
             return None
         try:
-            by_rows = self._measured(replace(row, by_rows=True), target)
+            limited = self._measured(replace(row, arena_limit=limit), target)
         except StoreError:
             raise
         except PipelineError:
             return None
-        return by_rows if by_rows.verdict == FITS else None
+        if limited.verdict != FITS:
+            return None
+        before, after = measured.expected_instructions, limited.expected_instructions
+        return replace(limited, extra=round(after / before - 1, 6) if before and after else None)
 
     def _measured(self, row: Row, target: Target) -> Row:
         with self._lock:
-            loaded = self._request.load(target, self._workspace.project, self._workspace.registry, by_rows=row.by_rows)
+            loaded = self._request.load(target, self._workspace.project, self._workspace.registry, row.arena_limit)
             emitted, compiled, simulated = (_stage_with_role(loaded, role) for role in ("emit", "compile", "simulate"))
             last = simulated or compiled
             plan = self._workspace.planner.plan(loaded, last)
@@ -215,9 +221,12 @@ class _BoardDisplay:
         self._display.progress("", self._board, f"{kind}: {message}", fraction)
 
 
-def _lacks_ram(row: Row) -> bool:
-    """Return whether a board lacks RAM only."""
-    return row.verdict == TOO_LARGE and bool(row.missing_ram_bytes) and not row.missing_rom_bytes
+def _free_for_arena(row: Row) -> int | None:
+    """Return the bytes of RAM that a board has for the arena, None unless it lacks RAM only."""
+    if row.verdict != TOO_LARGE or row.arena_bytes is None or not row.missing_ram_bytes or row.missing_rom_bytes:
+        return None
+    free = (row.arena_bytes - row.missing_ram_bytes) // _ALIGNMENT * _ALIGNMENT
+    return free if free > 0 else None
 
 
 def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
@@ -236,6 +245,8 @@ def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
 def _with_sizes(row: Row, compiled: Path, emitted: Path) -> Row:
     """Return the row with the sizes of a firmware."""
     sizes = json.loads((compiled / "sizes.json").read_text())
+    model = json.loads((emitted / "model.json").read_text())
+    expected = round(expected_instructions(model))
     return replace(
         row,
         ram_bytes=sizes["ram_bytes"],
@@ -243,7 +254,9 @@ def _with_sizes(row: Row, compiled: Path, emitted: Path) -> Row:
         missing_ram_bytes=0,
         missing_rom_bytes=0,
         regions=sizes["regions"],
-        instructions=round(expected_instructions(json.loads((emitted / "model.json").read_text()))),
+        instructions=expected,
+        expected_instructions=expected,
+        arena_bytes=model["arena_bytes"],
     )
 
 

@@ -32,7 +32,6 @@ _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (
     "float network, quantized to int8 with random calibration data: sizes and times are valid, its accuracy is not"
 )
-BY_ROWS = "memory.streaming=auto"
 # Types of ONNX operators of quantized networks contain one of these.
 _QUANTIZED = ("QuantizeLinear", "QLinear", "Integer")
 _ONNX_FLOAT = 1
@@ -53,11 +52,14 @@ class Request:
     notes: tuple[str, ...] = ()
     applied: tuple[Override, ...] = ()
 
-    def load(self, target: Target, project: Project, registry: Registry, *, by_rows: bool = False) -> LoadedRecipe:
-        """Return the recipe for a board, with layers by rows if `by_rows`. Raises RecipeError."""
+    def load(
+        self, target: Target, project: Project, registry: Registry, arena_limit: int | None = None
+    ) -> LoadedRecipe:
+        """Return the recipe for a board, with a limit of the arena in bytes. Raises RecipeError."""
         variables = dict(self.variables)
-        if by_rows:
-            variables["set"] = ",".join(filter(None, (variables.get("set", ""), BY_ROWS)))
+        if arena_limit is not None:
+            option = f"memory.arena_limit={arena_limit}"
+            variables["set"] = ",".join(filter(None, (variables.get("set", ""), option)))
         if isinstance(self.recipe, str):
             variables["target"] = target.name
             return load_recipe(self.recipe, root=project, registry=registry, variables=variables)

@@ -22,7 +22,10 @@ class Row:
     regions       as in sizes.json, with the reserved stack and the lengths of the board
     timing        what the cycles are from: a timing model, or an accelerator; '' without cycles
     instructions  of one inference: counted, or (without a simulation) expected for its layers
-    by_rows       whether it fits only with layers by rows (`memory.streaming: auto`)
+    expected_instructions  of its layers, by tensorize's costs
+    arena_bytes   the arena
+    arena_limit   the `memory.arena_limit` without which the network does not fit
+    extra         with `arena_limit`: expected additional instructions, as a share
     reason        the message of an error or of a missing simulation, else ''
     """
 
@@ -42,7 +45,10 @@ class Row:
     clock_hz: int | None = None
     estimated_ms: float | None = None
     timing: str = ""
-    by_rows: bool = False
+    expected_instructions: int | None = None
+    arena_bytes: int | None = None
+    arena_limit: int | None = None
+    extra: float | None = None
     reason: str = ""
 
     @property

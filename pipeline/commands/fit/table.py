@@ -84,21 +84,24 @@ def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
             reasons.setdefault(escape.line(row.reason.splitlines()[0]), []).append(escape.name(row.board))
     return (
         *(f"note: {note}" for note in request.notes),
-        *(
-            ("note: boards that fit by rows need set=memory.streaming=auto in doit run",)
-            if any(row.by_rows for row in rows)
-            else ()
-        ),
+        *(limited(row) for row in rows if row.arena_limit is not None),
         *(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()),
     )
 
 
+def limited(row: Row) -> str:
+    """`nucleo-f030r8: needs set=memory.arena_limit=6512 in doit run, which costs 4.1 % more instructions`."""
+    cost = "no more" if not row.extra or row.extra < 0.0005 else f"{100 * row.extra:.1f} % more"
+    option = f"set=memory.arena_limit={row.arena_limit}"
+    return f"{escape.name(row.board)}: needs {option} in doit run, which costs {cost} instructions"
+
+
 def verdict(row: Row) -> str:
-    """`fits`, `fits by rows`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
+    """`fits`, `fits, limited`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
     missing = (("RAM", row.missing_ram_bytes), ("ROM", row.missing_rom_bytes))
     parts = [f"{count:,} bytes {name}" for name, count in missing if count]
-    if row.by_rows:
-        return f"{row.verdict} by rows"
+    if row.arena_limit is not None:
+        return f"{row.verdict}, limited"
     return f"{row.verdict}, by {' and '.join(parts)}" if parts else row.verdict
 
 

@@ -3,7 +3,8 @@
     constants   weights of convolutions and fully connected layers, as many bytes as in the file, but equal ones may be
                 stored once, and taps that never touch the image may be dropped.
     activations of one layer: input and output if their sizes differ, so that the output cannot replace the input;
-                else the larger one. A convolution may read the input of a PAD before it.
+                else the larger one. A convolution may read the input of a PAD before it. With layers by rows only
+                those of float layers count, which compute whole images.
 
 Only operators that an output depends on count. If channels of a layer may be removed (`_may_lose_channels`), all later
 layers may shrink as well: then nothing is known, and all bounds are 0.
@@ -51,8 +52,8 @@ class LeastMemory:
     tensor_name: str
 
 
-def least_memory(info: ModelInfo) -> LeastMemory:
-    """Return the bounds for a network whose shapes are all known."""
+def least_memory(info: ModelInfo, *, by_rows: bool) -> LeastMemory:
+    """Return the bounds for a network whose shapes are all known. `by_rows`: layers may run by rows."""
     writers = {index: operator for operator in info.operators for index in operator.outputs}
     operators = _needed(info, writers)
     if any(_may_lose_channels(operator, info) for operator in operators):
@@ -63,6 +64,8 @@ def least_memory(info: ModelInfo) -> LeastMemory:
         weights = _weights(operator, info, writers, stored)
         weighted += weights > 0
         heaviest = max(heaviest, (weights, f"{_named(operator, info)} {weights:,}"), key=lambda pair: pair[0])
+        if by_rows and _source(operator, info, writers).dtype != "float32":
+            continue
         largest = max(largest, _activations(operator, info, writers), key=lambda pair: pair[0])
         tensor = max(tensor, _largest_tensor(operator, info, writers), key=lambda pair: pair[0])
     return LeastMemory(sum(stored.values()), weighted, heaviest[1], *largest, *tensor)

@@ -22,8 +22,6 @@ EQUAL_ROWS = (1, 2, 4)
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
 _BISECTIONS = 5
-CALL_COST, BYTE_COST = 60.0, 0.3
-"""Estimated instructions of a call with its conditions, and of a moved byte."""
 
 
 class BandCost(NamedTuple):
@@ -247,7 +245,7 @@ class GroupSearch:
         size = sum(tensor.total * tensor.row_bytes for tensor in whole)
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end])
-        extra += CALL_COST * len(schedule.firings) + BYTE_COST * schedule.moved
+        extra += schedule.overhead
         return Group(first, end, described, schedule, pushed, size, extra)
 
     def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:

@@ -25,6 +25,11 @@ class Streaming(BaseModel):
     cost: float = 0.0
     reason: str = ""
 
+    @property
+    def share(self) -> float:
+        """The extra instructions, divided by those of whole images."""
+        return self.extra / self.cost if self.cost else 0.0
+
 
 class StreamedGroup(BaseModel):
     """Layers [first, end) that run by rows.

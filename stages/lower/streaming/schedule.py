@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from stages.lower.streaming.window import RowWindow
 
+_CALL_COST, _BYTE_COST = 60.0, 0.3  # estimated instructions of a call, and of a moved byte
+
 
 @dataclass(frozen=True, slots=True)
 class RowLayer:
@@ -104,6 +106,11 @@ class Schedule:
     moved: int = 0
     aligned: bool = True
     intact: bool = True
+
+    @property
+    def overhead(self) -> float:
+        """The estimated instructions of calls with their conditions, and of moves."""
+        return _CALL_COST * len(self.firings) + _BYTE_COST * self.moved
 
 
 def simulate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -35,8 +36,8 @@ def with_memory(rom: int, ram: int, stack: int = 1000) -> Target:
     return target.model_copy(update={"memory": target.memory.model_copy(update={**changed, "stack": stack})})
 
 
-def preflight(target: Target, made: dict[str, Path]) -> None:
-    STAGE.preflight(CompileConfig(), MODEL, target, Path(), made)
+def preflight(target: Target, made: dict[str, Path], streaming: Literal[False] | None = False) -> None:
+    STAGE.preflight(CompileConfig(streaming=streaming), MODEL, target, Path(), made)
 
 
 def test_what_just_fits_passes_and_one_byte_less_does_not(imported: dict[str, Path]) -> None:
@@ -53,6 +54,7 @@ def test_what_just_fits_passes_and_one_byte_less_does_not(imported: dict[str, Pa
     assert lines[0].endswith("ram needs 9,490 bytes or more, but has 9,489")
     assert lines[1].startswith("ram: operator ")
     assert lines[1].endswith("stack 1,000")
+    preflight(with_memory(22_016, 1_008), imported, streaming=None)  # layers may run by rows
 
 
 def with_regions(*arena: int, weights: tuple[int, ...] = (1 << 20,)) -> Target:

@@ -109,7 +109,7 @@ class NoScratch(MiniGemm):
 
 def test_the_plan_warns_of_layers_that_lost_their_cheapest_kernel() -> None:
     def warnings(limit: int | None, units: int = 5) -> tuple[str, ...]:
-        graph, config = mini_graph(units=(6, units)), TensorizeConfig(arena_limit=limit)
+        graph, config = mini_graph(units=(6, units)), TensorizeConfig(arena_limit=limit, streaming=False)
         return tensorize_graph(graph, HOST, config, [MiniGemm(), NoScratch()]).plan.warnings
 
     first = "layer 0 (fully_connected dense_0): mini.direct rows=4 instead of mini.gemm rows=4"
@@ -121,6 +121,8 @@ def test_the_plan_warns_of_layers_that_lost_their_cheapest_kernel() -> None:
 
 def test_no_kernel_is_left() -> None:
     with pytest.raises(StageError, match=r"layer 0 \(fully_connected dense_0.*arena_limit\n.*limit of 100"):
-        tensorize_graph(mini_graph(), HOST, TensorizeConfig(arena_limit=100), [MiniGemm()])
-    plan = tensorize_graph(mini_graph(), HOST, TensorizeConfig(arena_limit=TENSORS + SCRATCH), [MiniGemm()]).plan
+        tensorize_graph(mini_graph(), HOST, TensorizeConfig(arena_limit=100, streaming=False), [MiniGemm()])
+    plan = tensorize_graph(
+        mini_graph(), HOST, TensorizeConfig(arena_limit=TENSORS + SCRATCH, streaming=False), [MiniGemm()]
+    ).plan
     assert [layer.kernel for layer in plan.layers] == ["mini.gemm", "mini.gemm"]

@@ -13,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -30,6 +31,7 @@ from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from stages.ir.models import zoo
+from stages.ir.models.builder import ModelBuilder
 from stages.support.system.installation import INSTALLATION as ROOT
 
 # A layer with 4,096 bytes of weights, and buffers of 4,096 and 1,024 bytes.
@@ -48,6 +50,10 @@ boards:
     like: nucleo-f446re
     title: RAM for the tensors only, and too little ROM
     memory: {rom: {origin: "0x08000000", length: 5K}, ram: {origin: "0x20000000", length: 9232}}
+  small:
+    like: nucleo-f446re
+    title: less RAM than rows for 2 % more instructions need
+    memory: {rom: {origin: "0x08000000", length: 512K}, ram: {origin: "0x20000000", length: 5888}}
   parts:
     core: cortex-m4
     title: two RAMs, one after the other
@@ -60,6 +66,17 @@ boards:
 
 
 FOLDER = "^model=models: is a folder, not a file\\n"
+
+
+def two_convolutions() -> bytes:
+    """A network with a large image between two convolutions."""
+    rng, b = np.random.default_rng(1), ModelBuilder()
+    x = b.input("x", (1, 12, 12, 2), "int8", 0.05, 0)
+    for name, shape in (("wide", (16, 1, 1, 2)), ("narrow", (2, 1, 1, 16))):
+        weights = rng.integers(-9, 10, shape).astype(np.int8)
+        x = b.conv2d(x, weights, np.zeros(shape[0], np.int32), weight_scale=0.01, out=(0.05, 0), name=name)
+    b.output(x)
+    return b.build()
 
 
 def project(folder: Path) -> Project:
@@ -135,6 +152,17 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
     ram = roomy.regions[1]
     keys = ("name", "written", "used_bytes", "length_bytes", "same_as")
     assert records[0]["regions"][1] == dict(zip(keys, ("ram", True, ram["used"], 128 << 10, ""), strict=True))
+
+    # More layers by rows, for more instructions, where the board has less RAM.
+    (place.root / "images.tflite").write_bytes(two_convolutions())
+    images = "stages.tensorize.count=off"
+    small = measured("roomy,small", model="images.tflite", set=images)["small"]
+    assert small.verdict == FITS and small.arena_limit is not None
+    assert small.arena_bytes is not None and small.arena_bytes <= small.arena_limit and (small.extra or 0) > 0.01
+    limited = f"{images},memory.arena_limit={small.arena_limit}"
+    assert measured("small", model="images.tflite", set=limited)["small"].ram_bytes == small.ram_bytes
+    too_high = f"{images},memory.arena_limit={small.arena_limit + 4096}"
+    assert measured("small", model="images.tflite", set=too_high)["small"].verdict == TOO_LARGE
 
     # A rule about a memory that only one board has.
     rows = measured("layer", "roomy,parts", set="memory.rules=[{part: scratch, region: slow}]")
@@ -220,7 +248,7 @@ def test_order_and_width_of_the_table() -> None:
             row("near", TOO_LARGE, missing_rom_bytes=16),
             row("full", instructions=2_864_207, regions=used(0.9)),
             row("empty", instructions=286_420_700, regions=used(0.1)),
-            row("slow", estimated_ms=1234.5, regions=used(0.1), by_rows=True),
+            row("slow", estimated_ms=1234.5, regions=used(0.1), arena_limit=6512, extra=0.0412),
             row(
                 "stm32h747i-disco", estimated_ms=0.38, ram_bytes=1_210_288, ram_available_bytes=1 << 20, regions=used(1)
             ),
@@ -238,8 +266,8 @@ def test_order_and_width_of_the_table() -> None:
     assert re.split(r"\s{2,}", plain[2]) == ["fits", "stm32h747i-disco", "1,210,288 of 1M", "- of 0", "0.38 ms"]
     assert plain[-1] == "refused: tensorize: no kernel" and plain[-3] == f"note: {CALIBRATED}"
     assert (
-        plain[3].startswith("fits by rows")
-        and "note: boards that fit by rows need set=memory.streaming=auto in doit run" in plain
+        plain[3].startswith("fits, limited")
+        and "slow: needs set=memory.arena_limit=6512 in doit run, which costs 4.1 % more instructions" in plain
     )
     page = fit_page(asked, rows)
     assert (
