@@ -118,9 +118,8 @@ class FilterBank(generic.FilterBank):
         sections = []
         parts = np.split(pairs[: counts.sum()], np.cumsum(counts)[:-1])
         for first, count, weights in zip(firsts, counts, parts, strict=True):
-            before = int(first) % 2
-            widened = np.pad(weights, ((before, (before + int(count)) % 2), (0, 0)))
-            sections.append((int(first) - before, len(widened), widened))
+            widened = np.pad(weights, ((0, int(count) % 2), (0, 0)))
+            sections.append((int(first), len(widened), widened))
         return sections
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -2,15 +2,15 @@
 #include "rvp_intrinsics.h"
 #include "signal.h"
 
-/* sum += energies of two bins times the low halves of their weights; behind += energies times the upper halves. */
-RVP_INLINE void add_two(uint64_t *sum, uint64_t *behind, const uint32_t *energy, const int16_t *w, int aligned)
+/* Rows of energies do not all begin at a register.
+ * sum += energies of two bins times the low halves of their weights; behind += energies times the upper halves. */
+RVP_INLINE void add_two(uint64_t *sum, uint64_t *behind, const uint32_t *energy, const int16_t *w)
 {
 #if __riscv_xlen == 64
-    const rvp_word two = aligned ? rvp_load(energy) : rvp_pack(energy[0], energy[1]), both = rvp_load(w);
+    const rvp_word two = rvp_pack(energy[0], energy[1]), both = rvp_load(w);
     *sum = rvp_umar64(*sum, two, both & 0xffff0000ffff);
     *behind = rvp_umar64(*behind, two, rvp_srli32_16(both));
 #else
-    (void)aligned;
     for (int bin = 0; bin < 2; bin++) {
         *sum += (uint64_t)energy[bin] * (uint16_t)w[2 * bin];
         *behind += (uint64_t)energy[bin] * (uint16_t)w[2 * bin + 1];
@@ -18,7 +18,7 @@ RVP_INLINE void add_two(uint64_t *sum, uint64_t *behind, const uint32_t *energy,
 #endif
 }
 
-RVP_INLINE void bank(const uint32_t *x, const int16_t *w, uint64_t *y, const int32_t *section, int32_t channels, int aligned)
+RVP_INLINE void bank(const uint32_t *x, const int16_t *w, uint64_t *y, const int32_t *section, int32_t channels)
 {
     const int32_t *const first = section, *const last = section + 2 * channels;
     uint64_t sum = 0;
@@ -26,7 +26,7 @@ RVP_INLINE void bank(const uint32_t *x, const int16_t *w, uint64_t *y, const int
         uint64_t behind = 0;
         const uint32_t *energy = x + section[0];
         for (const uint32_t *const end = energy + section[1]; energy != end; energy += 2, w += 4)
-            add_two(&sum, &behind, energy, w, aligned);
+            add_two(&sum, &behind, energy, w);
         if (section != first)
             *y++ = sum;
         if (section == last)
@@ -38,10 +38,6 @@ RVP_INLINE void bank(const uint32_t *x, const int16_t *w, uint64_t *y, const int
 void rvp_signal_filter_bank(const uint32_t *x, const int16_t *weights, uint64_t *y, const int32_t *parameters)
 {
     const int32_t frames = parameters[0], bins = parameters[1], channels = parameters[2];
-    for (int32_t frame = 0; frame < frames; frame++, x += bins, y += channels) {
-        if ((uintptr_t)x % RVP_WORD_BYTES == 0)
-            bank(x, weights, y, parameters + 3, channels, 1);
-        else
-            bank(x, weights, y, parameters + 3, channels, 0);
-    }
+    for (int32_t frame = 0; frame < frames; frame++, x += bins, y += channels)
+        bank(x, weights, y, parameters + 3, channels);
 }
