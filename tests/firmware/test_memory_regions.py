@@ -168,7 +168,7 @@ def test_code_that_needs_more_than_its_reserve(tmp_path: Path) -> None:
     reserve = Reserve(code=1024, data=4096)
     target = target.model_copy(update={"memory": target.memory.model_copy(update={"reserve": reserve})})
     with pytest.raises(StageError) as caught:
-        run_stages(MODEL, target, tmp_path, until="compile")
+        run_stages(MODEL, target, tmp_path, until="compile", configs={"tensorize": {"streaming": False}})
     lines = str(caught.value).splitlines()
     assert "rom needs " in lines[0] and "arena 55,552 (dtcm 6,400, sdram 49,152), stack" in lines[1]
     assert lines[-1].startswith("raise memory.reserve of rv32-rvp in pipeline.yaml (code 1,024, data 4,096 bytes)")
