@@ -55,6 +55,7 @@ def recipe_schema(registry: Registry) -> dict[str, Any]:
             del definition["properties"]["kind"]
             definition["properties"] |= _placement(kind)
     _describe_matrix(schema)
+    _share_options(schema["definitions"])
     complete = [field.alias or name for name, field in Recipe.model_fields.items() if field.is_required()]
     schema["required"] = ["schema"]
     schema["anyOf"] = [{"required": ["extends"]}, {"required": ["matrix"]}, {"required": complete}]
@@ -73,9 +74,8 @@ def _placement(kind: str) -> dict[str, Any]:
 def _describe_matrix(schema: dict[str, Any]) -> None:
     """Add the schema of axes, their values and dotted paths, which the pydantic model lacks."""
     matrix = schema["definitions"]["Matrix"]
-    properties = schema["properties"]
-    entry = {name: value for name, value in properties["model"].items() if name != "description"}
-    values: dict[str, dict[str, Any]] = {"target": {"type": "string"}, "model": {"anyOf": [{"type": "string"}, entry]}}
+    model = {"anyOf": [{"type": "string"}, {"$ref": "#/properties/model"}]}
+    values: dict[str, dict[str, Any]] = {"target": {"type": "string"}, "model": model}
     for name, value in values.items():
         described = matrix["properties"][name].get("description", "")
         matrix["properties"][name] = {**_axis(value), "description": described}
@@ -86,6 +86,17 @@ def _describe_matrix(schema: dict[str, Any]) -> None:
 def _axis(value: dict[str, Any]) -> dict[str, Any]:
     named = {"type": "object", "minProperties": 1, "additionalProperties": value}
     return {"anyOf": [{"type": "array", "minItems": 1, "items": value}, named]}
+
+
+def _share_options(definitions: dict[str, Any]) -> None:
+    """Replace an option's schema by a reference to the same option of an earlier class."""
+    places: dict[tuple[str, str], str] = {}
+    for owner, definition in sorted(definitions.items()):
+        for name, option in definition.get("properties", {}).items():
+            place = f"#/definitions/{owner}/properties/{name}"
+            first = places.setdefault((name, json.dumps(option, sort_keys=True)), place)
+            if first != place and not option.keys() & {"const", "$ref"}:
+                definition["properties"][name] = {"$ref": first}
 
 
 def schema_text(registry: Registry) -> str:
