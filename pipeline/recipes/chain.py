@@ -52,13 +52,6 @@ class Chain:
         """The names of the stages, in order."""
         return tuple(link.name for link in self.links)
 
-    def provider(self, role: str) -> str:
-        """Return the name of the last stage with a role. Raises PipelineError if there is none."""
-        names = [link.name for link in self.links if link.stage.role == role]
-        if not names:
-            raise PipelineError(f"the recipe has no stage that provides {role}")
-        return names[-1]
-
     def until(self, name: str) -> tuple[Link, ...]:
         """Return the links up to a stage ('': all). Raises PipelineError for an unknown name."""
         if not name:

@@ -100,7 +100,6 @@ class _Assignment:
         self.operators, self.shapes, self.inputs, self.outputs = operators, shapes, inputs, outputs
         self.item_bytes = item_bytes
         self.choices = {operator.index: choose(operator, config) for operator in operators}
-        self.by_index = {operator.index: operator for operator in operators}
         self.producer = {tensor: operator for operator in operators for tensor in operator.outputs}
         self.readers: dict[int, list[Operator]] = {}
         for operator in operators:

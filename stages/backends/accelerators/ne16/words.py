@@ -37,10 +37,8 @@ BITS = (8, 16, 32)
 _BEAT = 32  # bytes that the output's innermost stride steps by
 _PLANE = 2  # bytes of 16 input channels at one tap
 
-SIXTEEN_BITS, LINEAR = 1 << 3, 1 << 7
 NORMALIZE, STRIDE_2, STREAM_IN, SIGNED, SHIFTS, BIAS = 1 << 4, 1 << 8, 1 << 14, 1 << 23, 1 << 24, 1 << 25
 SIGNED_INPUT, TFLITE, ROUNDS_ONCE, RESIDUAL = 1 << 26, 1 << 27, 1 << 28, 1 << 29
-EXTENDED = SIGNED_INPUT | TFLITE | ROUNDS_ONCE | RESIDUAL
 
 
 def words(job: Job) -> tuple[int, ...]:
@@ -278,13 +276,6 @@ class Task:
         """Eight bits of activation, signed as the activations are."""
         value = self.word("padding") & 0xFF
         return value - 256 if self.flag(SIGNED_INPUT) and value > 127 else value
-
-    @property
-    def filter_mask(self) -> Padding:
-        """Rows and columns of the kernel that are switched off, from each side."""
-        word = self.word("filter_mask")
-        top, right, bottom, left = (word >> bit & 0xFF for bit in (24, 16, 8, 0))
-        return Padding(top, right, bottom, left)
 
     def _halves(self, number: str, last: str, half: int) -> tuple[int, int]:
         bit = 0 if half else 16

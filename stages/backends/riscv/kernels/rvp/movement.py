@@ -4,44 +4,37 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stages.backends.kernels.word_copies import WordConcatenation, WordMove, WordSlide, WordVariable
+from stages.backends.kernels.word_copies import WordConcatenation, WordCopies, WordMove, WordSlide, WordVariable
 
 
-class Move(WordMove):
+class _Words(WordCopies):
+    """Copies of `copies.c`."""
+
+    row_alignment = 1
+    estimate_error = 1.25
+    prefix: ClassVar[str] = "rvp"
+    block: ClassVar[float] = 41.0
+
+
+class Move(_Words, WordMove):
     """Slices and transposes as one copy, pads as a fill and a copy, resizes as copies of pixels or rows."""
 
     name = "rvp.move"
-    row_alignment = 1
-    estimate_error = 1.25
-    prefix: ClassVar[str] = "rvp"
-    block: ClassVar[float] = 41.0
 
 
-class Concatenation(WordConcatenation):
+class Concatenation(_Words, WordConcatenation):
     """Concatenation as one copy per input."""
 
     name = "rvp.concatenation"
-    row_alignment = 1
-    estimate_error = 1.25
-    prefix: ClassVar[str] = "rvp"
-    block: ClassVar[float] = 41.0
 
 
-class Slide(WordSlide):
+class Slide(_Words, WordSlide):
     """Rows of a window moved within its state."""
 
     name = "rvp.slide"
-    row_alignment = 1
-    estimate_error = 1.25
-    prefix: ClassVar[str] = "rvp"
-    block: ClassVar[float] = 41.0
 
 
-class Variable(WordVariable):
+class Variable(_Words, WordVariable):
     """A whole state, read or written."""
 
     name = "rvp.variable"
-    row_alignment = 1
-    estimate_error = 1.25
-    prefix: ClassVar[str] = "rvp"
-    block: ClassVar[float] = 41.0
