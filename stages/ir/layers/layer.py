@@ -55,13 +55,15 @@ class LayerOp(BaseModel):
     by_element: ClassVar[bool] = False
     # Whether it treats all channels alike: equal channels in `carries` give equal outputs.
     uniform: ClassVar[bool] = False
+    # Name in rules and reports, if it is not `op`.
+    alias: ClassVar[str] = ""
     if TYPE_CHECKING:
         op: str
 
     @property
     def named(self) -> str:
         """Name in rules and reports."""
-        return self.op
+        return self.alias or self.op
 
     @classmethod
     def names(cls) -> frozenset[str]:

@@ -46,13 +46,9 @@ class IntegerSteps(LayerOp):
     """
 
     op: Literal["int32_steps"] = "int32_steps"
+    alias: ClassVar[str] = "steps"
     steps: tuple[tuple[str, int], ...]
     any_type: ClassVar[bool] = True
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "steps"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the result of the last step."""

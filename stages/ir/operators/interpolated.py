@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 
@@ -86,13 +86,9 @@ class WideSoftmax(LayerOp):
     """
 
     op: Literal["wide_softmax"] = "wide_softmax"
+    alias: ClassVar[str] = "softmax"
     multiplier: int
     shift: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.layers import LayerOp
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
@@ -64,12 +64,8 @@ class EvenResize(ResizeBilinear):
     """
 
     op: Literal["even_resize_bilinear"] = "even_resize_bilinear"  # type: ignore[assignment]
+    alias: ClassVar[str] = "resize_bilinear"
     zero_point: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "resize_bilinear"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from stages.ir.layers import LayerOp
 
@@ -24,14 +24,10 @@ class LstmLayer(LayerOp):
     `time_major`: axes are steps, sequences, numbers; else sequences, steps, numbers.
     """
 
+    alias: ClassVar[str] = "lstm"
     depth: int
     units: int
     time_major: bool = False
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "lstm"
 
     def products(self, out: Tensor) -> int:
         """Multiply-accumulates of the four gates."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.layers import Clamped
 
@@ -29,13 +29,9 @@ class NearestSoftmax(Clamped):
     """
 
     op: Literal["nearest_softmax"] = "nearest_softmax"
+    alias: ClassVar[str] = "softmax"
     factor: int
     shift: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""
@@ -62,12 +58,8 @@ class FloatSoftmax(Clamped):
     """
 
     op: Literal["float_softmax"] = "float_softmax"
+    alias: ClassVar[str] = "softmax"
     factor: float
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return q."""

@@ -37,11 +37,6 @@ class RecurrentLayer(LstmLayer):
     approximate: ClassVar[bool] = True
     gates: int
 
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        raise NotImplementedError
-
     def products(self, out: Tensor) -> int:
         """Multiply-accumulates of the gates."""
         return out.elements * self.gates * (self.depth + self.units)
@@ -68,13 +63,9 @@ class FloatRnn(RecurrentLayer):
     """
 
     op: Literal["float_rnn"] = "float_rnn"
+    alias: ClassVar[str] = "rnn"
     gates: Literal[1] = 1
     activation: Literal["none", "relu", "tanh"]
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "rnn"
 
     def step(self, constant: Callable[[str], Array], x: Array, hidden: Array) -> Array:
         """Return h after one step."""
@@ -100,13 +91,9 @@ class FloatGru(RecurrentLayer):
     """
 
     op: Literal["float_gru"] = "float_gru"
+    alias: ClassVar[str] = "gru"
     gates: Literal[3] = 3
     reset_after: bool
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "gru"
 
     def step(self, constant: Callable[[str], Array], x: Array, hidden: Array) -> Array:
         """Return h after one step."""

@@ -69,12 +69,8 @@ class SquareRoot(LayerOp):
     """
 
     op: Literal["signal_square_root"] = "signal_square_root"
+    alias: ClassVar[str] = "signal_filter_bank_square_root"
     any_type: ClassVar[bool] = True
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_filter_bank_square_root"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return uint32 roots."""
@@ -100,17 +96,13 @@ class NoiseEstimate(LayerOp):
     """
 
     op: Literal["signal_noise_estimate"] = "signal_noise_estimate"
+    alias: ClassVar[str] = "signal_filter_bank_spectral_subtraction"
     any_type: ClassVar[bool] = True
     smoothing: tuple[int, int]
     rest: tuple[int, int]
     smoothing_bits: int
     bits: int
     clamping: bool
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_filter_bank_spectral_subtraction"
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the noise after each frame, and the new state."""
@@ -135,15 +127,11 @@ class SubtractNoise(LayerOp):
     """
 
     op: Literal["signal_subtract_noise"] = "signal_subtract_noise"
+    alias: ClassVar[str] = "signal_filter_bank_spectral_subtraction"
     any_type: ClassVar[bool] = True
     smoothing_bits: int
     bits: int
     least: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_filter_bank_spectral_subtraction"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""
@@ -196,14 +184,10 @@ class Log(LayerOp):
     """
 
     op: Literal["signal_log"] = "signal_log"
+    alias: ClassVar[str] = "signal_filter_bank_log"
     any_type: ClassVar[bool] = True
     scale: int
     correction_bits: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_filter_bank_log"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return int16 logarithms."""

@@ -67,14 +67,10 @@ class FramerValid(LayerOp):
     """Second output of SignalFramer: whether all frames of this run are set. State: as the last one of Framer."""
 
     op: Literal["signal_framer_valid"] = "signal_framer_valid"
+    alias: ClassVar[str] = "signal_framer"
     any_type: ClassVar[bool] = True
     frames: int
     unset: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_framer"
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return whether the frames are valid, and the new state."""
@@ -178,15 +174,11 @@ class StackerValid(LayerOp):
     """Second output of SignalStacker: whether each stack is set. State: as the last one of Stacker."""
 
     op: Literal["signal_stacker_valid"] = "signal_stacker_valid"
+    alias: ClassVar[str] = "signal_stacker"
     any_type: ClassVar[bool] = True
     rows: int
     left: int
     step: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_stacker"
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return whether the stacks are valid, and the new state."""

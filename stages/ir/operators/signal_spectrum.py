@@ -55,12 +55,8 @@ class ScaleBits(LayerOp):
     """
 
     op: Literal["signal_scale_bits"] = "signal_scale_bits"
+    alias: ClassVar[str] = "signal_fft_auto_scale"
     any_type: ClassVar[bool] = True
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_fft_auto_scale"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the shift of each frame."""
@@ -90,12 +86,8 @@ class ScaleUp(LayerOp):
     """
 
     op: Literal["signal_scale_up"] = "signal_scale_up"
+    alias: ClassVar[str] = "signal_fft_auto_scale"
     any_type: ClassVar[bool] = True
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "signal_fft_auto_scale"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the shifted samples."""

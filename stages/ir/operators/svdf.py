@@ -143,12 +143,8 @@ class NarrowSvdf(Svdf):
     """
 
     op: Literal["narrow_svdf"] = "narrow_svdf"  # type: ignore[assignment]
+    alias: ClassVar[str] = "svdf"
     state_zero_point: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "svdf"
 
     @property
     def zero_point_of_state(self) -> int:
@@ -160,17 +156,13 @@ class FloatSvdf(LayerOp):
     """As Svdf in float32, without scales, then clamped to `low` and `high` (None: no bound)."""
 
     op: Literal["float_svdf"] = "float_svdf"
+    alias: ClassVar[str] = "svdf"
     approximate: ClassVar[bool] = True
     rank: int
     depth: int
     memory: int
     low: float | None = None
     high: float | None = None
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "svdf"
 
     def products(self, out: Tensor) -> int:
         """Multiply-accumulates of features and time."""

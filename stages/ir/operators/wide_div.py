@@ -21,13 +21,9 @@ class WideDiv(Clamped):
 
     by_element: ClassVar[bool] = True
     op: Literal["wide_div"] = "wide_div"
+    alias: ClassVar[str] = "div"
     output_multiplier: int
     output_shift: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "div"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""

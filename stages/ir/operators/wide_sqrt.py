@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.layers import Clamped
 
@@ -17,13 +17,9 @@ class WideSqrt(Clamped):
     """
 
     op: Literal["wide_sqrt"] = "wide_sqrt"
+    alias: ClassVar[str] = "sqrt"
     input_scale: float
     output_scale: float
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return "sqrt"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""

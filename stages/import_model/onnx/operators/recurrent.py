@@ -147,7 +147,8 @@ def _functions(node: Node, count: int) -> list[tuple[str, ...]]:
     """Return the activations of each direction. Raises Refused for others than the defaults; an RNN may have Relu."""
     default = _DEFAULTS[node.op]
     stated = [
-        name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in node.attributes.get("activations", [])
+        name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+        for name in node.attributes.get("activations", [])
     ]
     names = tuple(name.lower() for name in stated) or default * count
     functions = [names[at * len(default) : (at + 1) * len(default)] for at in range(count)]
