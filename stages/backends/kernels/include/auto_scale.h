@@ -1,16 +1,16 @@
-/* How far a frame of int16 can be shifted left, as SignalFftAutoScale of TFLM counts it. */
+/* Left shift of a frame of int16, as in SignalFftAutoScale of TFLM. */
 #ifndef FIRMLINE_AUTO_SCALE_H
 #define FIRMLINE_AUTO_SCALE_H
 
 #include <stdint.h>
 
-/* 15 less the bits of the largest magnitude, 0 for silence. `bits` has the highest bit of that magnitude. */
+/* Return 15 minus the bits of the largest magnitude; 0 if all samples are 0. `bits` has the highest bit of that magnitude. */
 static inline int32_t fl_scale_bits(uint32_t bits)
 {
     return bits ? __builtin_clz(bits) - 17 : 0;
 }
 
-/* The same for a frame with -2^15, whose magnitude does not fit the int16 of the largest: it counts as -2^15. */
+/* The same for a frame with -2^15: its magnitude does not fit int16 and becomes -2^15. */
 static inline int32_t fl_scale_bits_of_lowest(const int16_t *x, int32_t size)
 {
     int32_t largest = 0;

@@ -1,6 +1,6 @@
 /* Shared by families with 16-bit lanes in general registers: RFFT of int16, with the roundings of kissfft.
  *
- * A word has FFT_LANES complex numbers, each a real part below an imaginary part. The including file defines
+ * A word has FFT_LANES complex numbers, each with the real part in the lower half. The including file defines
  *
  *   fft_word                 the type of a register
  *   FFT_LANES                1 or 2
@@ -14,14 +14,14 @@
  *   fft_load2, fft_store2    only with two lanes: (p, q) one number from each address; (p, q, z)
  *   fft_low, fft_high        only with two lanes: (a, b): first numbers of a and b; second numbers
  *
- * A real signal of 2 N samples is N complex numbers, N a power of two. The FFT of those has radix 4; the first stage has radix 2
- * if N is no power of four. Stages are in place in y:
+ * 2 N real samples form N complex numbers, N a power of two. Their FFT has stages of radix 4. The first has radix 2
+ * if N is not a power of four. Stages work in place in y:
  *
  *   first      x[n + i N / p] for i below p -> y[places[n] + i]
  *   a stage    blocks of 4 m numbers: y[b + k], y[b + k + m], y[b + k + 2 m], y[b + k + 3 m] for k below m
  *
- * Twiddle factors are in order of use: for each stage, for each word of k the words of the factors of inputs 1, 2 and 3. With one lane
- * k = 0 has none: its factors are 1, and a product of a quarter with 32767 / 32768 is the quarter.
+ * Twiddle factors are in order of use: for each stage, for each word of k, the factors of inputs 1, 2 and 3. With one lane,
+ * k = 0 has no factors: they are 1, and the product of a quarter and 32767 / 32768 rounds to the quarter.
  */
 #ifndef FIRMLINE_RFFT16_IMAGE_H
 #define FIRMLINE_RFFT16_IMAGE_H
@@ -44,7 +44,7 @@ FFT_INLINE void fft_put(fft_number *p, fft_word z)
     *(fft_memory *)p = z;
 }
 
-/* The factors at *w, which moves on. A family may define FFT_NEXT, so that the compiler does not load factors early. */
+/* Load a factor and advance *w. A family may define FFT_NEXT to keep the compiler from loading factors early. */
 FFT_INLINE fft_word fft_next(const fft_number **w)
 {
 #ifdef FFT_NEXT
@@ -60,7 +60,7 @@ struct fft_four {
     fft_word z[4];
 };
 
-/* The butterfly of radix 4, on scaled inputs that were multiplied by their factors. */
+/* Butterfly of radix 4. Inputs are scaled and multiplied by their factors. */
 FFT_INLINE struct fft_four fft_butterfly(fft_word z0, fft_word z1, fft_word z2, fft_word z3)
 {
     const fft_word even = fft_add(z0, z2), odd = fft_add(z1, z3), minus = fft_sub(z0, z2), turned = fft_sub(z1, z3);
@@ -86,7 +86,7 @@ FFT_INLINE void fft_first_two(fft_number *y, int32_t apart, fft_word sum, fft_wo
     y[1] = difference;
 }
 #else
-/* Two butterflies, of n and n + 1, whose results are `apart` numbers apart. */
+/* Two butterflies, n and n + 1, with results at a distance of `apart` numbers. */
 FFT_INLINE void fft_first(fft_number *y, int32_t apart, struct fft_four b)
 {
     fft_put(y, fft_low(b.z[0], b.z[1]));
@@ -102,7 +102,7 @@ FFT_INLINE void fft_first_two(fft_number *y, int32_t apart, fft_word sum, fft_wo
 }
 #endif
 
-/* The first stage with radix 4, for n below `last`; x[n + 3 N / 4] is 0 from n = `full` on. */
+/* First stage with radix 4, for n < `last`. x[n + 3 N / 4] is 0 for n >= `full`. */
 FFT_APART void fft_first_stage(const fft_number *x, fft_number *y, const uint16_t *places, int32_t quarter, int32_t full)
 {
     const fft_number *const last = x + quarter, *const padded = x + full;
@@ -132,7 +132,7 @@ FFT_INLINE void fft_put_four(fft_number *y, int32_t m, struct fft_four b)
     fft_put(y + 3 * m, b.z[3]);
 }
 
-/* A stage; returns the factors of the next. */
+/* Compute a stage and return the factors of the next one. */
 FFT_APART const fft_number *fft_stage(fft_number *y, const fft_number *end, const fft_number *factors, int32_t m)
 {
     const fft_number *w;
@@ -156,7 +156,7 @@ FFT_APART const fft_number *fft_stage(fft_number *y, const fft_number *end, cons
     return w;
 }
 
-/* The spectrum of the real signal at k and N - k from those of the complex numbers. */
+/* Compute the spectrum of the real signal at k and N - k from the complex FFT at k and N - k. */
 struct fft_pair {
     fft_word low, high;
 };
@@ -168,7 +168,7 @@ FFT_INLINE struct fft_pair fft_split(fft_word at_k, fft_word mirrored, fft_word 
     return (struct fft_pair){fft_mean(sum, turned), fft_odd(fft_mean_minus(sum, turned), fft_mean_minus(turned, sum))};
 }
 
-/* In place; factors of k from 1 on with one lane, from 0 on with two. */
+/* In place. Factors begin with k = 1 for one lane, with k = 0 for two. */
 FFT_APART void fft_real(fft_number *y, int32_t numbers, const fft_number *factors)
 {
     const fft_word first = *y;
@@ -197,7 +197,7 @@ FFT_APART void fft_real(fft_number *y, int32_t numbers, const fft_number *factor
     start[numbers] = (uint16_t)(z - (z >> 16));
 }
 
-/* x and zeros behind it, 2 N samples. */
+/* Copy x and append zeros, 2 N samples in all. */
 __attribute__((optimize("no-tree-loop-distribute-patterns"))) /* C libraries for small cores copy bytes */
 FFT_APART void fft_pad(const int16_t *x, fft_number *padded, int32_t samples, int32_t numbers)
 {
@@ -211,7 +211,7 @@ FFT_APART void fft_pad(const int16_t *x, fft_number *padded, int32_t samples, in
         *padded++ = 0;
 }
 
-/* Each frame of `samples` to its spectrum of N + 1 numbers. `padded` has room for N numbers; it is y if the kernel reads x in place:
+/* Compute the spectrum of each frame, N + 1 numbers. `padded` is scratch for N numbers. It is y if the kernel reads x in place:
  * with 2 N samples, or with at least 3 N / 2 and radix 4 in the first stage. */
 FFT_INLINE void fft_frames(const int16_t *x, const uint16_t *places, const uint32_t *factors, int16_t *y, void *padded, int32_t frames,
                            int32_t samples, int32_t numbers)

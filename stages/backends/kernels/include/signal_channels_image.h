@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* floor(sqrt(x)) for x with one of its two highest bits. Two of Newton's steps from within 6 % end at the root or 1 above it. */
+/* floor(sqrt(x)) for x >= 2^30. Two Newton steps from a value within 6 % give the root or the root + 1. */
 static uint32_t root_of_word(uint32_t x)
 {
     uint32_t root = (x >> 17) + (x >> 18) + 19800;
@@ -24,12 +24,12 @@ static uint32_t root_of_long(uint64_t x)
     const uint32_t high = (uint32_t)(x >> 32), low = (uint32_t)x, first = root_of_word(high);
 #if UINTPTR_MAX > UINT32_MAX
     (void)low;
-    uint64_t root = (uint64_t)first << 16 | 0x8000; /* within 2^-16: another of Newton's steps */
+    uint64_t root = (uint64_t)first << 16 | 0x8000; /* error within 2^-16: one more Newton step */
     root = (root + x / root) >> 1;
     root = root > UINT32_MAX ? UINT32_MAX : root;
     return (uint32_t)(root - (root * root > x));
 #else
-    /* The lower half of the root by a division (P. Zimmermann, Karatsuba Square Root, 1999). The dividend has 33 bits: its half. */
+    /* The lower half of the root by a division (P. Zimmermann, Karatsuba Square Root, 1999). The dividend has 33 bits, so it is halved. */
     const uint32_t rest = high - first * first;
     const uint32_t half = (rest << 15) | (low >> 17), quotient = half / first;
     const uint32_t left = ((half - quotient * first) << 1) | ((low >> 16) & 1);
@@ -66,7 +66,7 @@ void CHANNELS(noise_estimate)(const uint32_t *x, uint32_t *noise, uint32_t *y, c
     const int32_t frames = parameters[0], channels = parameters[1], smoothing_bits = parameters[6];
     const int32_t bits = parameters[7], clamping = parameters[8];
     for (int32_t frame = 0; frame < frames; frame++) {
-        const int32_t *factors = parameters + 2; /* of even channels; those of odd ones are two behind */
+        const int32_t *factors = parameters + 2; /* of even channels; the factors of odd channels follow */
         for (uint32_t *const last = noise + channels; noise != last; noise++) {
             const uint32_t signal = *x++ << smoothing_bits;
             const uint64_t sum = (uint64_t)signal * (uint32_t)factors[0] + (uint64_t)*noise * (uint32_t)factors[1];
@@ -94,7 +94,7 @@ static int32_t gain_of(uint32_t noise, const int16_t *gains)
         return gains[noise];
     const int32_t zeros = LEADING_ZEROS(noise);
     const int16_t *of = gains + 4 * (32 - zeros) - 6;
-    const int32_t place = (int32_t)(noise << (zeros + 1) >> 22); /* the 10 bits behind the highest */
+    const int32_t place = (int32_t)(noise << (zeros + 1) >> 22); /* the 10 bits below the highest set bit */
     const uint32_t slope = (uint32_t)((of[2] * place) >> 5) + ((uint32_t)of[1] << 5);
     const int32_t risen = (int32_t)(slope * (uint32_t)place + (1 << 14)) >> 15;
     return (int16_t)(risen + of[0]);
@@ -120,7 +120,7 @@ void CHANNELS(log)(const uint32_t *x, const uint16_t *table, int16_t *y, int32_t
             continue;
         }
         const int32_t zeros = LEADING_ZEROS(value);
-        const int32_t place = (int32_t)(value << (zeros + 1) >> 16); /* the 16 bits behind the highest */
+        const int32_t place = (int32_t)(value << (zeros + 1) >> 16); /* the 16 bits below the highest set bit */
         const int32_t segment = place >> 9, first = table[segment];
         const int32_t fraction = place + first + (((table[segment + 1] - first) * (place & 511)) >> 16);
         const uint32_t binary = ((uint32_t)(31 - zeros) << 16) + (uint32_t)fraction;

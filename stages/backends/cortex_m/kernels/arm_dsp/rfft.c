@@ -31,7 +31,7 @@ TERNARY(high_product, "smlatb") /* c + upper half of a * low half of b */
 TERNARY(difference, "smlsd")    /* c + the product of the low halves - the product of the upper halves */
 TERNARY(crossed, "smladx")      /* c + low half of a * upper half of b + upper half of a * low half of b */
 
-/* The low half of a, the upper half of b. */
+/* Return the low half of a and the upper half of b. */
 DSP_INLINE uint32_t fft_odd(uint32_t a, uint32_t b)
 {
     uint32_t halves;
@@ -74,7 +74,7 @@ DSP_INLINE uint32_t fft_mul(uint32_t z, uint32_t w)
     return result;
 }
 
-/* Volatile, since early loads need more registers than there are. */
+/* Volatile: loads before their use would need more registers than the core has. */
 DSP_INLINE uint32_t next_word(const uint32_t **from)
 {
     const uint32_t *at = *from;

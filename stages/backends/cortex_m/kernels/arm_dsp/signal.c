@@ -4,11 +4,11 @@
 #include "auto_scale.h"
 #include "dsp.h"
 
-/* Two words at a time through pointers that move on; addresses need only be multiples of four. */
+/* Load or store two words and advance the pointer. Addresses must be multiples of four. */
 #define TWO_LOADED(a, b, from) "ldrd %[" a "], %[" b "], [%[" from "]], #8\n\t"
 #define TWO_STORED(a, b) "strd %[" a "], %[" b "], [%[y]], #8\n\t"
 
-/* The halves of x times those of w, each shifted right by 14; x is overwritten. */
+/* Multiply the halves of x by the halves of w and shift each product right by 14. Overwrites x. */
 #define WINDOWED(y, x, w)                            \
     "smulbb %[" y "], %[" x "], %[" w "]\n\t"         \
     "smultt %[" x "], %[" x "], %[" w "]\n\t"         \
@@ -37,7 +37,7 @@ void arm_dsp_window(const int16_t *x, const int16_t *weights, int16_t *y, int32_
     }
 }
 
-/* Both magnitudes; that of -2^15 is 2^15. */
+/* Return the magnitudes of both halves; the magnitude of -2^15 is 2^15. */
 DSP_INLINE uint32_t magnitudes(uint32_t x)
 {
     uint32_t result;
@@ -69,7 +69,7 @@ void arm_dsp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t
     }
 }
 
-/* Both halves of x times a power of two, modulo 2^16; x is overwritten. */
+/* Multiply both halves of x by a power of two, modulo 2^16. Overwrites x. */
 #define SCALED(y, x)                                 \
     "smulbb %[" y "], %[" x "], %[factor]\n\t"        \
     "smultb %[" x "], %[" x "], %[factor]\n\t"        \
@@ -98,7 +98,7 @@ void arm_dsp_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t
 DSP_INLINE uint32_t energy(uint32_t z)
 {
     uint32_t sum;
-    __asm__("smuad %0, %1, %1" : "=r"(sum) : "r"(z)); /* 2^31 wraps: right as a uint32 */
+    __asm__("smuad %0, %1, %1" : "=r"(sum) : "r"(z)); /* 2^31 wraps, which is correct as uint32 */
     return sum;
 }
 
@@ -109,7 +109,7 @@ DSP_INLINE uint32_t energy(uint32_t z)
                      :                                                                                                  \
                      : "memory")
 
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) /* no memset for a few zeros */
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) /* a call of memset costs more than a few stores */
 void arm_dsp_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins, int32_t start, int32_t end)
 {
     uint32_t a, b, c, d;

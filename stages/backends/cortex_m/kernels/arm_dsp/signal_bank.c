@@ -1,4 +1,4 @@
-/* SignalFilterBank of TFLM: energies of two bins, each with the weights of two channels in a word. */
+/* SignalFilterBank of TFLM, two bins at a time; a word has the weights of a bin for two channels. */
 #include "signal.h"
 
 /* sum += energy * low half of weights; behind += energy * upper half of weights */

@@ -1,12 +1,12 @@
 /* RFFT of int16 with the roundings of KissFFT, four complex numbers in a vector.
  *
- * A real signal of 2 N samples is N complex numbers. Their FFT has stages of radix 4; the first has radix 2 if N is no power of four.
+ * 2 N real samples form N complex numbers. Their FFT has stages of radix 4. The first has radix 2 if N is not a power of four.
  *
- *   first, stage   z[b + n], z[b + n + m], z[b + n + 2 m], z[b + n + 3 m] for n below m, in place, in blocks of 4 m numbers; m is a
- *                  quarter of that of the stage before. The factors of a block are the same for all n, and 1 for the first block
- *   last stage     m = 1: a vector has n of four blocks. Results go to the places of their frequencies in y
+ *   first, stage   z[b + n], z[b + n + m], z[b + n + 2 m], z[b + n + 3 m] for n below m, in place, in blocks of 4 m numbers; each
+ *                  stage divides m by 4. A block has the same factors for all n; those of the first block are 1
+ *   last stage     m = 1: a vector has number n of four blocks. Writes y in the order of frequencies
  *
- * A factor of a stage multiplies a quarter, so that no part exceeds 16 bits. VQRDMULH by 8191 is the rounded quarter.
+ * Inputs of a stage are divided by 4 before the twiddle factor, so 16 bits suffice. VQRDMULH by 8191 is the rounded quarter.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 
 enum { A_QUARTER = INT16_MAX / 4, A_HALF = INT16_MAX / 2 };
 
-/* Butterflies without factors; `load3` and `odd` are for inputs 3, or for zeros there. */
+/* Butterflies without factors. `load3` and `odd` handle input 3, or zeros in its place. */
 #define PLAIN(vectors, load3, odd)                                                                                 \
     __asm__ volatile("wls lr, %[count], 2f\n"                                                                      \
                      "1: vldrw.u32 q0, [%[x0]], #16\n"                                                             \
@@ -42,7 +42,7 @@ enum { A_QUARTER = INT16_MAX / 4, A_HALF = INT16_MAX / 2 };
                      : [count] "r"(vectors), [share] "r"(A_QUARTER)                                                \
                      : "q0", "q1", "q2", "q3", "q4", "q5", "lr", "memory")
 
-/* A block of 4 m numbers; x[n + 3 m] is 0 from n = `full` on. */
+/* Compute a block of 4 m numbers. x[n + 3 m] is 0 for n >= `full`. */
 MVE_APART void plain_block(const uint32_t *x0, uint32_t *y0, int32_t m, int32_t full)
 {
     const uint32_t *x1 = x0 + m, *x2 = x1 + m, *x3 = x2 + m;
@@ -99,7 +99,7 @@ MVE_APART const uint32_t *stage(uint32_t *y, const uint32_t *end, const uint32_t
     return factors;
 }
 
-/* From z to y; places: bytes from y to the first result of each four blocks. Returns the factors behind it. */
+/* Compute the last stage from z to y. places: byte offsets in y of the first result of four blocks. Returns the next factors. */
 MVE_APART const uint32_t *last_stage(const uint32_t *z, uint32_t *y, const uint32_t *factors, const uint16_t *places, int32_t quarter)
 {
     const uint32x4_t apart = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)quarter); /* bytes between results of the four blocks */
@@ -141,7 +141,7 @@ static int32_t halved(int32_t part)
     return (part * A_HALF + (1 << 14)) >> 15;
 }
 
-/* The spectrum of the real signal, in place: at k and at N - k from the numbers there. Products may exceed 16 bits, and wrap. */
+/* Compute the spectrum of the real signal in place: y[k] and y[N - k] from y[k] and y[N - k]. Products wrap at 16 bits. */
 MVE_APART void real_spectrum(uint32_t *y, int32_t numbers, const uint32_t *factors)
 {
     const uint32_t first = *y;

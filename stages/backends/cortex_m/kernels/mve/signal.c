@@ -42,7 +42,7 @@ void mve_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t siz
 void mve_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t frames, int32_t size)
 {
     for (; frames > 0; frames--, bits++) {
-        const int32_t shift = (uint32_t)*bits < 16 ? *bits : 16; /* 16 clears */
+        const int32_t shift = (uint32_t)*bits < 16 ? *bits : 16; /* a shift by 16 gives 0 */
         __asm__ volatile("wlstp.16 lr, %[count], 2f\n"
                          "1: vldrh.16 q0, [%[x]], #16\n"
                          "vshl.s16 q0, %[shift]\n"
@@ -58,7 +58,7 @@ void mve_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t fra
     }
 }
 
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) /* no memset for a few zeros */
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) /* a call of memset costs more than a few stores */
 void mve_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins, int32_t start, int32_t end)
 {
     for (; frames > 0; frames--, x += 2 * bins, y += bins) {

@@ -1,10 +1,10 @@
-/* TFLM's signal operators on channels, four at a time (the last ones under a predicate). */
+/* TFLM's signal operators on channels, four at a time, with tail predication. */
 #include "signal_channels.h"
 
 #include "bytes.h"
 
-/* Two words of 64 bits shifted right by 0 to 63, the low word of that. VSHL by a negative amount shifts to the right, and 32 or more
- * clears. */
+/* Shift 64-bit numbers, each in two words, right by 0 to 63 and return the low words. VSHL by a negative amount shifts right; by 32 or
+ * more it gives 0. */
 MVE_INLINE uint32x4_t shifted(uint32x4_t low, uint32x4_t high, int32_t shift)
 {
     return vorrq_u32(vshlq_r_u32(low, -shift), vshlq_r_u32(high, 32 - shift));
@@ -55,7 +55,7 @@ MVE_INLINE uint32x4_t gains_of(uint32x4_t noise, const int16_t *gains)
     const int32x4_t octave = vmulq_n_s32(vsubq_s32(vdupq_n_s32(32), (int32x4_t)zeros), 4);
     const int32x4_t small = (int32x4_t)vminq_u32(noise, vdupq_n_u32(1));
     const uint32x4_t entry = (uint32x4_t)vmaxq_s32(vsubq_n_s32(octave, 6), small);
-    /* the 10 bits behind the highest one */
+    /* the 10 bits below the highest set bit */
     const int32x4_t place = (int32x4_t)vshrq_n_u32(vshlq_u32(noise, (int32x4_t)vaddq_n_u32(zeros, 1)), 22);
     const int32x4_t curve = vshrq_n_s32(vmulq_s32(vldrhq_gather_shifted_offset_s32(gains + 2, entry), place), 5);
     const int32x4_t slope = vaddq_s32(curve, vshlq_n_s32(vldrhq_gather_shifted_offset_s32(gains + 1, entry), 5));
@@ -81,8 +81,8 @@ void mve_signal_log(const uint32_t *x, const uint16_t *table, int16_t *y, int32_
     for (; count > 0; count -= 4, x += 4, y += 4) {
         const mve_pred16_t inside = vctp32q((uint32_t)count);
         const uint32x4_t value = vshlq_r_u32(vldrwq_z_u32(x, inside), correction_bits);
-        const uint32x4_t zeros = vminq_u32(vclzq_u32(value), vdupq_n_u32(31)); /* as for 1, whose logarithm is 0, like that of 0 */
-        /* the 16 bits behind the highest one */
+        const uint32x4_t zeros = vminq_u32(vclzq_u32(value), vdupq_n_u32(31)); /* 0 like 1: both results are 0 */
+        /* the 16 bits below the highest set bit */
         const uint32x4_t place = vshrq_n_u32(vshlq_u32(value, (int32x4_t)vaddq_n_u32(zeros, 1)), 16);
         const uint32x4_t segment = vshrq_n_u32(place, 9), within = vandq_u32(place, vdupq_n_u32(511));
         const uint32x4_t first = vldrhq_gather_shifted_offset_u32(table, segment);

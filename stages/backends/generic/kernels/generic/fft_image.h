@@ -1,19 +1,19 @@
 /* The real FFT of one type, and its inverse. The file that includes this defines
  *
- *      NAME(function)          the functions' names
+ *      NAME(function)          name of a function
  *      SCALAR, SUM, PRODUCT    types of stored numbers, of numbers in registers, and of products
  *      PLUS(a, b), MINUS(a, b) sums, modulo the width of SCALAR when they are stored
  *      ROUND(product)          a product as a SUM
- *      SHARE(radix)            the factor of a stage's inputs, or nothing where they stay
+ *      SHARE(radix)            the factor of a stage's inputs; empty if they are not scaled
  *      HALF(sum)               half of it, rounded down
- *      EXACT                   1 if a product with the factor 1 changes a number (zeros' signs)
+ *      EXACT                   1 if a product with the factor 1 can change a number (the sign of zero)
  *
  * A complex FFT of n numbers has stages of radix 2, 3, 4 or 5, the innermost first. A stage joins FFTs of m numbers:
  *
  *      y[k], y[k + m], ..., y[k + (radix - 1) m]     k < m, in every group of radix * m numbers
  *
- * The q-th is turned by twiddle k q n / (radix m). Intermediate sums of a butterfly fit SCALAR: its inputs are divided
- * by the radix before.
+ * Input q is multiplied by twiddle k q n / (radix m). Sums of a butterfly fit SCALAR, because its inputs are divided by
+ * the radix.
  */
 #include "signal_fft.h"
 
@@ -37,7 +37,7 @@ static inline VALUE NAME(plus)(VALUE a, VALUE b) { return (VALUE){PLUS(a.r, b.r)
 static inline VALUE NAME(minus)(VALUE a, VALUE b) { return (VALUE){MINUS(a.r, b.r), MINUS(a.i, b.i)}; }
 static inline PAIR NAME(stored)(VALUE a) { return (PAIR){(SCALAR)a.r, (SCALAR)a.i}; }
 
-/* A number of a stage, divided and turned. Where `w` is 1, only zeros' signs depend on it. */
+/* Divide an input of a stage and multiply it by its twiddle. If `w` is 1, the product changes only the sign of zero. */
 static inline VALUE NAME(turned)(PAIR a, PRODUCT share, PAIR w, int is_one)
 {
     const VALUE x = NAME(shared)(a, share);
@@ -103,7 +103,7 @@ static inline void NAME(five)(PAIR *y, int32_t m, const PAIR *w, int is_one, PAI
     y[4 * m] = NAME(stored)(NAME(plus)(x, s));
 }
 
-/* One stage: for each k, its butterfly in every group. The twiddles of k = 0 are 1. */
+/* Compute a stage: for each k, the butterfly in every group. The twiddles of k = 0 are 1. */
 static void NAME(stage)(PAIR *y, int32_t n, int32_t radix, int32_t m, const PAIR *twiddles, int inverse)
 {
     const int32_t group = radix * m, step = n / group;
@@ -131,14 +131,14 @@ static void NAME(stage)(PAIR *y, int32_t n, int32_t radix, int32_t m, const PAIR
     }
 }
 
-/* y is the FFT of its numbers, which are in the order of the first stage. */
+/* Compute the FFT in place. The input is in the order of the first stage. */
 static void NAME(fft)(PAIR *y, const PAIR *twiddles, const struct fl_fft *p, int inverse)
 {
     for (int32_t s = 0, m = 1; s < p->stages; m *= p->radices[s++])
         NAME(stage)(y, p->half, p->radices[s], m, twiddles, inverse);
 }
 
-/* Of the numbers k and half - k of a spectrum: their sum and their turned difference, both halved. */
+/* For numbers k and half - k of a spectrum: half of their sum, and half of their difference times a twiddle. */
 static inline void NAME(joined)(PAIR low, PAIR high, PAIR turn, VALUE *total, VALUE *turned)
 {
     const PAIR mirrored = {high.r, (SCALAR)MINUS(0, high.i)};

@@ -1,4 +1,4 @@
-/* LSTM of one row in float32, each sum in the order of its indices. */
+/* LSTM of one row in float32. Sums are added in the order of their indices. */
 #include "float_lstm.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static float sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
-/* Add the products of a row with the weights of four gates, which follow one another. */
+/* Add the products of a row and the interleaved weights of four gates. */
 static void add_products(float *restrict gates, const float *restrict x, const float *restrict weights, int32_t count)
 {
     const float *second = weights + count, *third = second + count, *fourth = third + count;

@@ -1,4 +1,4 @@
-/* A step of an RNN or a GRU for one row in float32; `hidden` becomes y. */
+/* A step of an RNN or a GRU for one row in float32. Writes the result to y and `hidden`. */
 #ifndef FIRMLINE_GENERIC_FLOAT_RECURRENT_H
 #define FIRMLINE_GENERIC_FLOAT_RECURRENT_H
 

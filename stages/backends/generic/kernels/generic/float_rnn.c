@@ -1,4 +1,4 @@
-/* RNN of one row in float32, the sums in the order of their indices. */
+/* RNN of one row in float32. Sums are added in the order of their indices. */
 #include "float_recurrent.h"
 
 #include <math.h>

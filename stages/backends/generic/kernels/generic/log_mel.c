@@ -8,7 +8,7 @@
 #include "elements.h"
 #include "fixed_point.h"
 
-#define NOINLINE static __attribute__((noinline)) /* code that needs many registers */
+#define NOINLINE static __attribute__((noinline)) /* not inlined: uses many registers */
 
 /* A bin: a complex number of the FFT, then its energy. */
 union bin {
@@ -25,7 +25,7 @@ struct complex {
 INLINE int32_t high(int32_t a, int32_t b)
 {
 #ifdef __ARM_FEATURE_DSP
-    int32_t y; /* GCC would take two registers for the product */
+    int32_t y; /* GCC would use two registers for the product */
     __asm__("smmul %0, %1, %2" : "=r"(y) : "r"(a), "r"(b));
     return y;
 #else
@@ -56,7 +56,7 @@ INLINE struct complex quarter(union bin a)
     return (struct complex){a.re >> 2, a.im >> 2};
 }
 
-/* The four outputs of radix 4, `step` apart. */
+/* Store the four outputs of radix 4, at a distance of `step`. */
 INLINE void butterfly(union bin *z, int32_t step, struct complex a, struct complex b, struct complex c,
                       struct complex d)
 {
@@ -78,7 +78,7 @@ struct frame {
     int32_t size, pre_emphasis, shift;
 };
 
-/* Sample i with 15 bits after the point, then shifted. */
+/* Return sample i with 15 fractional bits, shifted left. */
 INLINE int32_t sample(const struct frame *f, int32_t i, int32_t shift, int emphasized)
 {
     if (emphasized) {
@@ -87,7 +87,7 @@ INLINE int32_t sample(const struct frame *f, int32_t i, int32_t shift, int empha
     return (int32_t)((uint32_t)f->x[i] << (15 + shift));
 }
 
-/* Samples 2 i and 2 i + 1 as a complex number; zeros follow the frame unless it is known to be `inside`. */
+/* Return samples 2 i and 2 i + 1 as a complex number. Samples after the frame are 0; `inside` skips the check. */
 INLINE union bin pair(const struct frame *f, int32_t i, int emphasized, int inside)
 {
     union bin z = {.energy = 0};
@@ -106,7 +106,7 @@ INLINE uint32_t used_bits(const struct frame *f, int32_t i, int emphasized)
     return (uint32_t)(y ^ (y >> 31));
 }
 
-/* The left shift, 0 to 16, after which all samples fit. */
+/* Return the largest left shift, 0 to 16, with which all samples fit. */
 INLINE int32_t headroom(const struct frame *f, int emphasized)
 {
     uint32_t used = 32767; /* at least 15 bits */
@@ -121,7 +121,7 @@ INLINE int32_t headroom(const struct frame *f, int emphasized)
     return fl_leading_zeros(used) - 1;
 }
 
-/* Radix 4, or 2, of pairs that are `apart`. */
+/* Radix 4 or 2 of pairs at a distance of `apart`. */
 INLINE void first_butterfly(union bin *z, const struct frame *f, int32_t from, int32_t apart, int32_t radix,
                             int emphasized, int inside)
 {
@@ -138,11 +138,11 @@ INLINE void first_butterfly(union bin *z, const struct frame *f, int32_t from, i
     }
 }
 
-/* The first stage. Groups read points in order of reversed digits. */
+/* The first stage. Groups read points in digit-reversed order. */
 INLINE void first_stage(union bin *z, const struct frame *f, int32_t points, int32_t radix, int emphasized)
 {
     const int32_t apart = points / radix;
-    const int32_t inside = f->size / 2 - (radix - 1) * apart; /* from here on a group ends behind the frame */
+    const int32_t inside = f->size / 2 - (radix - 1) * apart; /* later groups end after the frame */
     int32_t from = 0;
     for (int32_t to = 0; to < points; to += radix) {
         if (from < inside) {
@@ -203,7 +203,7 @@ NOINLINE void next_stage(union bin *z, const int32_t *sines, int32_t points, int
     }
 }
 
-/* Energies of bins 1 to points - 1 of the real samples, from the transform of their pairs. */
+/* Compute the energies of bins 1 to points - 1 from the FFT of pairs of real samples. */
 NOINLINE void energies(union bin *z, const int32_t *sines, int32_t points)
 {
     const int32_t *cosines = sines + points / 2;
@@ -226,14 +226,14 @@ INLINE int32_t leading_zeros64(uint64_t x)
     return upper ? fl_leading_zeros(upper) : 32 + fl_leading_zeros((uint32_t)x);
 }
 
-/* The upper half of x << shift. */
+/* Return the upper half of x << shift. */
 INLINE uint32_t upper_half(uint64_t x, int32_t shift)
 {
     const uint32_t upper = (uint32_t)(x >> 32), lower = (uint32_t)x;
     return shift >= 32 ? lower << (shift - 32) : upper << shift | lower >> 1 >> (31 - shift);
 }
 
-/* A line from an entry to the next; the lower 25 bits of the mantissa are the position. */
+/* Interpolate between two table entries; the low 25 bits of the mantissa are the position. */
 INLINE int32_t line(const int32_t *entry, uint32_t mantissa)
 {
     return add_high(entry[0], (entry[1] - entry[0]) * 128, (int32_t)(mantissa & 0x1FFFFFF));
@@ -251,7 +251,7 @@ INLINE uint32_t root(uint64_t x, const int32_t *roots)
     return (uint32_t)line(roots + (entry < 0 ? 0 : entry), mantissa) >> ((shift >> 1) - 1);
 }
 
-/* log2(sum) - exponent with 16 bits after the point; INT32_MIN / 2 for 0. */
+/* Return log2(sum) - exponent with 16 fractional bits; INT32_MIN / 2 for 0. */
 NOINLINE int32_t logarithm(uint64_t sum, int32_t exponent, const int32_t *table)
 {
     if (sum == 0) {
@@ -262,7 +262,7 @@ NOINLINE int32_t logarithm(uint64_t sum, int32_t exponent, const int32_t *table)
     return (63 - zeros - exponent) * 65536 + line(table + (mantissa >> 25) - 64, mantissa);
 }
 
-/* Add 2^exponent * mantissa to a sum below 2^62; where it needs more than 62 bits, halve both. */
+/* Add 2^exponent * mantissa to a sum below 2^62. If the result needs more than 62 bits, halve both. */
 INLINE int32_t add_offset(uint64_t *sum, int32_t mantissa, int32_t exponent)
 {
     const int32_t wide = exponent > 31 ? exponent - 31 : 0;
@@ -272,7 +272,7 @@ INLINE int32_t add_offset(uint64_t *sum, int32_t mantissa, int32_t exponent)
     return wide;
 }
 
-/* Sums over a rising side: of energies, and of energies times weights. */
+/* Return two sums over a rising side: of the energies, and of energies times weights. */
 struct side {
     uint64_t total, rising;
 };
@@ -289,7 +289,7 @@ NOINLINE struct side side_of_energies(const union bin *bin, const union bin *end
     return (struct side){total, (low >> 16) + (upper << 16)};
 }
 
-/* As above with magnitudes, whose sums have 16 bits after the point. */
+/* The same for magnitudes; their sums have 16 fractional bits. */
 NOINLINE struct side side_of_magnitudes(const union bin *bin, const union bin *end, const uint16_t *ramps,
                                         const int32_t *roots)
 {

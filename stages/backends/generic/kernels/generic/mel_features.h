@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Feature c is (bias[c] + the sum of `depth` products of weights[c] and x from c * step on) >> shift[c], from low to high. */
+/* y[c] = (bias[c] + sum of weights[c][i] * x[c * step + i], i < depth) >> shift[c], clamped to low and high. */
 struct fl_mel_features {
     int32_t channels, depth, step, low, high;
 };

@@ -14,7 +14,7 @@ void fl_signal_window(const int16_t *x, const int16_t *weights, int16_t *y, int3
 
 static int32_t bits_of(uint32_t x) { return x == 0 ? 0 : 32 - __builtin_clz(x); }
 
-/* The magnitude of -2^15 does not fit the int16 that holds the largest: it counts as -2^15. */
+/* The largest magnitude is an int16. The magnitude of -2^15 does not fit and becomes -2^15. */
 static int32_t largest_magnitude(const int16_t *x, int32_t size)
 {
     int32_t low = 0, high = 0;

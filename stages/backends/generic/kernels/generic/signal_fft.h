@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 /* frames   spectra to compute
- * samples  numbers of a frame; zeros follow up to the FFT's length
+ * samples  numbers of a frame, padded with zeros to the length of the FFT
  * half     complex numbers: half of the length
  * radices  of `stages` stages, the innermost first */
 struct fl_fft {
     int32_t frames, samples, half, stages, radices[16];
 };
 
-/* A frame to its spectrum of half + 1 pairs. table: `half` twiddles; real_table: those of the step from a complex to a
- * real FFT; order: the place of each number of the first stage. */
+/* Compute the spectrum of a frame, half + 1 pairs. table: `half` twiddles. real_table: twiddles of the step from a
+ * complex to a real FFT. order: input index of each number of the first stage. */
 void fl_rfft_s16(const void *samples, void *spectrum, const void *table, const void *real_table, const uint16_t *order,
                  const void *parameters);
 void fl_rfft_s32(const void *samples, void *spectrum, const void *table, const void *real_table, const uint16_t *order,
@@ -21,7 +21,7 @@ void fl_rfft_s32(const void *samples, void *spectrum, const void *table, const v
 void fl_rfft_f32(const void *samples, void *spectrum, const void *table, const void *real_table, const uint16_t *order,
                  const void *parameters);
 
-/* A spectrum to its samples; scratch holds `half` pairs. */
+/* Compute the samples of a spectrum. scratch has `half` pairs. */
 void fl_irfft_s16(const void *spectrum, void *samples, const void *table, const void *real_table, const uint16_t *order,
                   void *scratch, const void *parameters);
 void fl_irfft_s32(const void *spectrum, void *samples, const void *table, const void *real_table, const uint16_t *order,

@@ -1,4 +1,4 @@
-/* FFTs in int16, 15 fractional bits. Registers have room for all sums of a butterfly. */
+/* FFTs in int16, 15 fractional bits. Sums of a butterfly fit 32 bits. */
 #define NAME(function) NAME16_(function)
 #define NAME16_(function) fl_##function##_s16
 #define SCALAR int16_t

@@ -1,4 +1,4 @@
-/* FFTs in int32, 31 fractional bits. Sums that do not fit wrap. */
+/* FFTs in int32, 31 fractional bits. Sums wrap. */
 #define NAME(function) NAME32_(function)
 #define NAME32_(function) fl_##function##_s32
 #define SCALAR int32_t

@@ -1,4 +1,4 @@
-/* FFTs in float32. Results of the inverse are divided by their number. Products are rounded before they are added, as
+/* FFTs in float32. The inverse divides its results by their number. Products are rounded before they are added, as
  * in the reference. */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF

@@ -1,11 +1,11 @@
-/* TFLM's signal operators that remember samples; the formulas are in stages/ir/operators/signal_memory.py. */
+/* TFLM's signal operators with state; the formulas are in stages/ir/operators/signal_memory.py. */
 #include "signal_memory.h"
 
 #include <stdbool.h>
 
 typedef uint32_t __attribute__((may_alias)) word;
 
-/* Copy samples upwards, two at a time where both addresses allow it. `to` may lie before `from` in the same array. */
+/* Copy samples in ascending order, two at a time if both addresses are aligned. `to` may precede `from` in one array. */
 static void copy(int16_t *to, const int16_t *from, int32_t count)
 {
     if ((((uintptr_t)to | (uintptr_t)from) & 3) == 0) {
@@ -20,7 +20,7 @@ static void copy(int16_t *to, const int16_t *from, int32_t count)
     }
     for (; count > 0; count--) {
         *to++ = *from++;
-        __asm__ volatile("" ::: "memory"); /* stays a loop: some memcpy go byte by byte */
+        __asm__ volatile("" ::: "memory"); /* keep the loop: some C libraries copy bytes in memcpy */
     }
 }
 
@@ -94,7 +94,7 @@ static inline float sum32(float a, float b) { return a + b; }
 OVERLAP_ADD(fl_signal_overlap_add_s16, int16_t, sum16)
 OVERLAP_ADD(fl_signal_overlap_add_f32, float, sum32)
 
-/* Whether the next row completes a stack; updates the rows that were not stacked. */
+/* Return whether the next row completes a stack, and update the number of waiting rows. */
 static bool completes(int32_t *available, const struct fl_stacker *p)
 {
     const int32_t now = (*available ? *available - 1 : p->left) + 1;

@@ -77,7 +77,7 @@ void rvp_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t fra
     }
 }
 
-/* Of each lane; 2^31 wraps: right as a uint32. */
+/* In each lane. 2^31 wraps, which is correct as uint32. */
 RVP_INLINE rvp_word energies(rvp_word z)
 {
     return rvp_add32(rvp_smbb16(z, z), rvp_smtt16(z, z));
@@ -88,14 +88,14 @@ RVP_INLINE uint32_t energy(const int16_t *z)
     return (uint32_t)(z[0] * z[0]) + (uint32_t)(z[1] * z[1]);
 }
 
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) /* no memset for a few zeros */
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) /* a call of memset costs more than a few stores */
 void rvp_energy(const int16_t *x, uint32_t *y, int32_t frames, int32_t bins, int32_t start, int32_t end)
 {
     for (; frames > 0; frames--, x += 2 * bins, y += bins) {
         int32_t i = 0;
         for (; i < start; i++)
             y[i] = 0;
-        for (; (uintptr_t)(y + i) % RVP_WORD_BYTES != 0 && i < end; i++) /* x begins at a register where y does */
+        for (; (uintptr_t)(y + i) % RVP_WORD_BYTES != 0 && i < end; i++) /* x is aligned whenever y is */
             y[i] = energy(x + 2 * i);
         const int16_t *z = x + 2 * i;
         uint32_t *to = y + i;

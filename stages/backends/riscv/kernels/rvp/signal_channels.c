@@ -1,4 +1,4 @@
-/* TFLM's signal operators on channels, with the instruction that counts leading zeros. */
+/* TFLM's signal operators on channels, with CLZ32. */
 #include "signal_channels.h"
 
 #include "rvp_intrinsics.h"

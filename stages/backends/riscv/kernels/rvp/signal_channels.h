@@ -7,12 +7,12 @@
 /* Rounded square roots, shifted right by the bits of each frame. */
 void rvp_signal_square_root(const uint64_t *x, const int32_t *bits, uint32_t *y, int32_t frames, int32_t channels);
 
-/* parameters: frames, channels, smoothing and its rest of even and of odd channels, smoothing_bits, bits, clamping. */
+/* parameters: frames, channels, smoothing and 1 - smoothing of even, then of odd channels, smoothing_bits, bits, clamping. */
 void rvp_signal_noise_estimate(const uint32_t *x, uint32_t *noise, uint32_t *y, const int32_t *parameters);
 void rvp_signal_subtract_noise(const uint32_t *x, const uint32_t *noise, uint32_t *y, int32_t count, int32_t smoothing_bits,
                                int32_t bits, int32_t least);
 
-/* Gain control; gains: 3 values, then 4 for each octave. */
+/* Gain control. gains: 3 values, then 4 per octave. */
 void rvp_signal_pcan(const uint32_t *x, const uint32_t *noise, const int16_t *gains, uint32_t *y, int32_t count, int32_t snr_shift);
 
 /* Logarithms; table: log2(1 + i / 128) - i / 128 in 16 fractional bits. */
