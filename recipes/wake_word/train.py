@@ -2,7 +2,7 @@
 
     ./bootstrap --with audio python -m recipes.wake_word.train
 
-The wake word is "aio", said by a synthetic voice (voice.py): no recordings of people are needed, and none are in the
+The wake word is "aio", spoken by a synthetic voice (voice.py): no recordings of people are needed, and none are in the
 project. Written beside this file:
 
     wake_word_int8.tflite  int8[1, 50, 1, 40] features, half a second, to a score
@@ -41,7 +41,7 @@ SEED, CLIPS, EPOCHS, BATCH, RATE_OF_LEARNING, DECAY = 35, 1200, 30, 64, 3e-3, 3e
 
 
 def clip(word: str, random: np.random.RandomState, seconds: float = 1.2) -> tuple[npt.NDArray[np.int16], int, int]:
-    """Return samples with the word ('' for none) over noise, and the samples at which the word begins and ends."""
+    """Return samples of the word ('' for none) with noise, and start and end of the word in samples."""
     samples, start, end = int(seconds * RATE), 0, 0
     noise = np.convolve(random.standard_normal(samples), random.standard_normal(8) / 3, "same")
     sound = noise * 10 ** random.uniform(-4, -1.7)
@@ -102,7 +102,7 @@ def forward(parameters: dict[str, Array], x: Array) -> tuple[Array, Array]:
 
 
 def train(windows: Array, labels: Array) -> dict[str, Array]:
-    """Return the parameters after training with Adam on the logistic loss; wake words weigh as much as the rest."""
+    """Return the parameters after training with Adam on the logistic loss; both classes have equal total weight."""
     random, x = np.random.RandomState(SEED), patches(windows)
     parameters = {
         "conv": (random.standard_normal((CHANNELS, x.shape[2])) * (2 / x.shape[2]) ** 0.5 / 8).astype(np.float32),

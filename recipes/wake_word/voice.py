@@ -1,4 +1,4 @@
-"""A synthetic voice that says vowels: a source of pulses through three resonators, the formants.
+"""A synthetic voice that speaks vowels: a source of pulses through three resonators, the formants.
 
 Formant frequencies are rough averages of Peterson and Barney (1952) for the vowels a, e, i, o and u.
 """

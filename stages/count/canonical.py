@@ -82,7 +82,7 @@ def _number(name: str, value: Any) -> Any:
 
 
 def _multiplier(value: int) -> int:
-    """Return a multiplier of as many bits: products with one of 15 bits fit into 32."""
+    """Return a multiplier with as many bits: products with a 15-bit multiplier fit 32 bits."""
     return 0 if not value else _NARROW_MULTIPLIER if 0 < value < 1 << 15 else _MULTIPLIER
 
 

@@ -53,7 +53,7 @@ class Counter:
     def __call__(self, calls: Sequence[KernelCall]) -> dict[Call, int]:
         """Return the counts of the calls by key.
 
-        Calls that fit no memory, do not finish or compute in float32 are left out. Raises StageError for a kernel with
+        Omits calls that exceed every memory, do not finish, or compute in float32. Raises StageError for a kernel with
         a wrong output.
         """
         calls = [call for call in calls if not call.view.op.approximate]

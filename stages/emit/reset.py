@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def reset_of(model: Model, name: str) -> dict[str, Any]:
-    """Return how a state tensor is reset: to a single byte `value`, or to `times` the bytes in `rows`.
+    """Return C code that resets a state tensor: to one byte `value`, or to `times` copies of `rows`.
 
     With `times` above 1, `place` is that of number `row`.
     """

@@ -95,7 +95,7 @@ def _indices(tensors: Sequence[TensorInfo]) -> list[int]:
 
 
 def _names(chain: ChainModel, networks: Mapping[int, Network]) -> list[str]:
-    """Return the parts' names: as stated, else by kind or model, with numbers where they repeat."""
+    """Return the names of the parts: from the recipe, else kind or model, with a number if repeated."""
     names: list[str] = []
     for at, part in enumerate(chain.chain):
         default = networks[at].name if at in networks else "frontend" if isinstance(part, FrontendPart) else "smooth"
@@ -108,28 +108,28 @@ def _names(chain: ChainModel, networks: Mapping[int, Network]) -> list[str]:
 
 
 def _features(frontend: Frontend, following: Network | None) -> Features:
-    """Return the features that a front end makes for the network after it, in one run."""
+    """Return the features that a front end computes per run for the next network."""
     if following is None:
         return Features(frontend.frames or 1)
     reader, frames = _feature_reader(frontend, following)
     new_frames = frontend.frames or (frames if _has_state(following.file.info) else 1)
     if new_frames > frames:
         raise StageError(
-            f"the front end makes {new_frames} frames per run; {following.name} reads {frames}",
-            hint=f"frames: {frames}, or less",
+            f"the front end computes {new_frames} frames per run, but {following.name} reads {frames}",
+            hint=f"Set frames to {frames} or less.",
         )
     scale = float(reader.scale[0]) if reader.scale.size else None
     return Features(new_frames, reader.dtype, scale, _zero_point(reader))
 
 
 def _feature_reader(frontend: Frontend, network: Network) -> tuple[TensorInfo, int]:
-    """Return the network's input and the frames that it holds. Raises StageError if features do not fill it."""
+    """Return the network's input and its number of frames. Raises StageError if features do not fill it."""
     info = network.file.info
     reader, channels = info.tensors[info.inputs[0]], frontend.feature_channels
     sizes = [size for size in reader.shape if size != 1]
     if prod(sizes) % channels or (len(sizes) > 1 and sizes[-1] != channels):
         raise StageError(
-            f"{network.name} reads {list(reader.shape)}; the front end makes {channels} features per frame",
+            f"{network.name} reads {list(reader.shape)}; the front end computes {channels} features per frame",
             hint="Set the front end's number of channels to that of the network.",
         )
     return reader, prod(sizes) // channels
@@ -145,7 +145,7 @@ def _zero_point(tensor: TensorInfo) -> int:
 
 def _smoothed(part: SmoothPart, name: str, previous: str, outputs: Sequence[TensorInfo]) -> bytes:
     if len(outputs) != 1:
-        raise StageError(f"{name} smooths one output; {previous} has {len(outputs)}")
+        raise StageError(f"{name} needs one output before it, but {previous} has {len(outputs)}")
     return smoother(part.smooth, outputs[0], previous)
 
 
@@ -171,7 +171,7 @@ class _Writer:
         outputs: Sequence[TensorInfo],
         frontend: Frontend | None,
     ) -> list[TensorInfo]:
-        """Append a network with what connects it to the part before."""
+        """Append a network and its adapters to the part before it."""
         info, file = network.file.info, network.file
         sources = _sources(info, name, part, previous, outputs)
         bound: list[int | None] = []
@@ -222,7 +222,7 @@ class _Writer:
         return [replace(info.tensors[index], index=places[index]) for index in info.outputs]
 
     def _code(self, code: Any) -> int:
-        """Return the number of an operator code, appended unless an equal one is there."""
+        """Return the number of an operator code; append it if it is new."""
         for number, known in enumerate(self.graph.codes):
             if vars(known) == vars(code):
                 return number
@@ -233,7 +233,7 @@ class _Writer:
 def _sources(
     info: ModelInfo, name: str, part: NetworkPart, previous: str, outputs: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
-    """Return for each input of a network the output before it, None for an input of the chain."""
+    """Return the connected output for each input of a network; None for an input of the chain."""
     if not previous:
         return [None] * len(info.inputs)
     inputs = [info.tensors[index] for index in info.inputs]
@@ -241,7 +241,7 @@ def _sources(
         if len(inputs) != len(outputs):
             raise StageError(
                 f"{previous} has {len(outputs)} outputs, {name} {len(inputs)} inputs",
-                hint=f"Name them: inputs: {{{escape.name(inputs[0].name)}: {_own(outputs[0], previous)}}}",
+                hint=f"Connect them by name: inputs: {{{escape.name(inputs[0].name)}: {_own(outputs[0], previous)}}}",
             )
         return [*outputs]
     by_name = {_own(tensor, previous): tensor for tensor in outputs}
@@ -265,7 +265,7 @@ def _own(tensor: TensorInfo, part: str) -> str:
 def _adapter(
     source: TensorInfo, reader: TensorInfo, part: NetworkPart, name: str, previous: str, frontend: Frontend | None
 ) -> bytes | None:
-    """Return a file between an output and the input that reads it; None if they are alike.
+    """Return an adapter file between an output and its reader; None if they match.
 
     Raises StageError for shapes, types or scales that do not fit.
     """
@@ -275,7 +275,7 @@ def _adapter(
         if not part.convert:
             raise StageError(
                 f"{previous} writes {_described(source)}; {name} reads {_described(reader)}",
-                hint="convert: true in that part requantizes it",
+                hint="set `convert: true` in that part",
             )
         x = _converted(b, x, reader, name)
     sizes, wanted = ([size for size in tensor.shape if size != 1] for tensor in (source, reader))

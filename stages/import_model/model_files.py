@@ -53,7 +53,7 @@ def model_files(model: ModelSource, root: Path) -> dict[str, Path]:
 
 
 def _key_entry(model: ModelSource) -> dict[str, Any]:
-    """Return the model's part of the action key: its options, without a file's folder."""
+    """Return the model entry for the action key: its options, without the folder of a file."""
     if isinstance(model, ChainModel):
         networks = model.networks
         return {

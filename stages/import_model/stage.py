@@ -192,7 +192,7 @@ def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized
 
 
 def _of_frames(options: Incremental | None, network: Normalized, name: str, frames: int | None = None) -> _Windowed:
-    """Return a network as `incremental` of the recipe demands.
+    """Return a network, rewritten as `incremental` of the recipe requires.
 
     frames  new frames per run, if the part before determines them
     """
@@ -203,7 +203,7 @@ def _of_frames(options: Incremental | None, network: Normalized, name: str, fram
 
     new = incremental(network.data, network.info, name, frames=options.frames or frames, axis=options.axis)
     if frames not in (None, new.frames):
-        raise StageError(f"the front end makes {frames} frames per run; {name} takes {new.frames}")
+        raise StageError(f"the front end computes {frames} frames per run, but {name} reads {new.frames}")
     notes = (*network.notes, *new.notes)
     whole = replace(network, data=new.whole, info=read(new.whole, name))
     return _Windowed(replace(network, data=new.data, info=new.info, notes=notes), whole, new.facts)

@@ -57,7 +57,7 @@ def external_files(options: QuantizeOptions, root: Path) -> dict[str, Path]:
 def calibration(
     options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo, rate: int | None = None
 ) -> list[Sample]:
-    """Return the calibration samples. Raises StageError for unfit or too few files.
+    """Return the calibration samples. Raises StageError for unsuitable files, or too few.
 
     rate: samples per second of the model's front end, None without one.
     """

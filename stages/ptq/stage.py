@@ -63,7 +63,7 @@ class PtqStage(Stage[PtqConfig]):
         if isinstance(model, ChainModel):
             raise StageError(
                 "`mode: calibrate` quantizes one network, not a chain",
-                hint="Quantize the network by a recipe of its own, and use its model.tflite in the chain.",
+                hint="Quantize the network in a separate recipe, and use its model.tflite in the chain.",
                 at=("model", "chain"),
             )
         info = known_model(model, root)

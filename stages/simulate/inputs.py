@@ -44,7 +44,7 @@ def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
 
 
 def is_labels(name: str) -> bool:
-    """Whether a name of `external_files` is that of a file with labels over time."""
+    """Return whether a name of `external_files` is that of a file with labels over time."""
     return name.startswith(f"{LABELS}: ")
 
 
@@ -121,7 +121,7 @@ def check_files(
     classes: int | None,
     rate: int | None = None,
 ) -> None:
-    """Raise the errors of `make_inputs` and `recordings` early. Of the files' values only indices are read.
+    """Raise the errors of `make_inputs` and `recordings` early. Of the values in files, only indices are read.
 
     `ports` and `classes` are None if they are not known yet. `rate` is as for `make_inputs`.
     """

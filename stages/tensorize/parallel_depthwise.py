@@ -83,7 +83,7 @@ def merged_depthwise(graph: Graph, join: Layer) -> Merged | None:
 
 
 def _dilation(ops: Sequence[DepthwiseConv2D], axis: int) -> int:
-    """Return the dilation along an axis, 0 if kernels of several taps differ in it."""
+    """Return the dilation along an axis; 0 if kernels with several taps have different ones."""
     dilations = {op.dilation[axis] for op in ops if op.kernel[axis] > 1} or {1}
     return dilations.pop() if len(dilations) == 1 else 0
 

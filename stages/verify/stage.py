@@ -77,8 +77,8 @@ class Verify(Stage[VerifyConfig]):
         )
         if window := result.get("whole_window"):
             job.log(
-                f"all {window['inputs']} outputs equal the whole window of {window['window']} frames, from the first "
-                "run on: before it, the window holds zeros"
+                f"all {window['inputs']} outputs equal those of the network over the whole window of "
+                f"{window['window']} frames, which is zero before the first run"
             )
         if distance is not None:
             job.log(

@@ -348,7 +348,7 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
 
 
 def streamed(folder: Path, made: Path, samples: np.ndarray) -> list[str]:
-    """What the benchmark's stub prints: of its commands, then of each step of the samples."""
+    """Expected output of the benchmark's stub: of its commands, then of each step."""
     stubs = STUBS / "mlperf_sww"
     flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{stubs}", f"-I{made}/api", f"-I{made}/src", "-c")
     run("gcc", *flags, "-Dmain=sww_main", made / "api/sww_main.c", cwd=folder)

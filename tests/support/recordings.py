@@ -24,7 +24,7 @@ UNIT = (1 / 32768, 0)
 
 
 def loudness() -> bytes:
-    """Score of 10 ms: whether the mean of the last four steps, with three of them as state, is above 0.1."""
+    """Network with 10 ms per step: whether the mean of the last four steps (three are state) is above 0.1."""
     b = Streaming()
     x = b.input("samples", (1, 160), "int16", *UNIT)
     mean = b.fully_connected(x, np.full((1, 160), 127, np.int8), weight_scale=1 / 127 / 160, out=UNIT, name="mean")

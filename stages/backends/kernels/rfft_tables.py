@@ -48,7 +48,7 @@ def block_factors(numbers: int) -> Array:
 
 
 def _sizes(numbers: int) -> list[int]:
-    """Return the numbers of the FFTs that each stage but the first combines by four."""
+    """Return the FFT sizes that each stage after the first combines by four."""
     sizes, size = [], factors(numbers)[-1]
     while size < numbers:
         sizes.append(size)
@@ -57,7 +57,7 @@ def _sizes(numbers: int) -> list[int]:
 
 
 def _block_frequencies(numbers: int) -> list[Array]:
-    """Return, for each stage but the first, the frequencies of its blocks in the order of their places."""
+    """Return the frequencies of the blocks of each stage after the first, in memory order."""
     sizes = [1, *_sizes(numbers)]
     frequencies, per_stage = np.zeros(1, np.int64), []
     for size, larger in pairwise(sizes):

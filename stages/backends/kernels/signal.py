@@ -39,18 +39,18 @@ class FrameKernel(Kernel):
     instructions: ClassVar[float]
 
     def alignment(self, target: Target) -> int:
-        """Return the bytes of which every frame must be a multiple."""
+        """Return the alignment of a frame in bytes."""
         return 4
 
     def integers(self, view: LayerView) -> Sequence[int]:
-        """Return the integers behind the buffers: frames and elements of a frame."""
+        """Return the integer arguments after the buffers: frames and elements per frame."""
         return (frames_of(view.inputs[0].shape), view.inputs[0].shape[-1])
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """Return why frames do not begin where the core can load registers."""
+        """Return why frames are not aligned for loads of registers; '' if they are."""
         x, alignment = view.inputs[0], self.alignment(target)
         if frames_of(x.shape) > 1 and x.bytes // frames_of(x.shape) % alignment:
-            return f"frames of {x.bytes // frames_of(x.shape)} bytes; several must be multiples of {alignment}"
+            return f"frames of {x.bytes // frames_of(x.shape)} bytes; of several, each needs a multiple of {alignment}"
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -83,7 +83,7 @@ class Window16(FrameKernel):
             return "weights beyond 1"
         first, last = _ones(view)
         if self.fraction == 15 and not (weights[first:last] == one).all():
-            return "weights of 1 that are not neighbours"
+            return "weights of 1 that are not contiguous"
         return super().why_not_layer(view, target)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -98,7 +98,7 @@ class Window16(FrameKernel):
 
 
 def _ones(view: LayerView) -> tuple[int, int]:
-    """Return the first weight of 1 and the one behind the last, (0, 0) without."""
+    """Return start and end of the weights of 1, (0, 0) if there are none."""
     import numpy as np
 
     at = np.flatnonzero(view.constant("weights") == 1 << view.op.shift)
@@ -106,13 +106,13 @@ def _ones(view: LayerView) -> tuple[int, int]:
 
 
 class ScaleBits16(FrameKernel):
-    """How far a frame can be shifted."""
+    """Left shift that uses all bits of a frame."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_bits"})
 
 
 class ScaleUp16(FrameKernel):
-    """The shift of a frame."""
+    """A frame shifted left."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_up"})
 
@@ -126,7 +126,7 @@ class Energy16(FrameKernel):
     ops: ClassVar[frozenset[str]] = frozenset({"signal_energy"})
 
     def integers(self, view: LayerView) -> Sequence[int]:
-        """Return frames, bins of a frame, the first bin that is computed and the one behind the last."""
+        """Return frames, bins per frame, and start and end of the computed bins."""
         return (frames_of(view.inputs[0].shape), view.outputs[0].shape[-1], view.op.start, view.op.end)
 
 
@@ -152,7 +152,7 @@ class Rfft16(FrameKernel):
         return super().why_not_layer(view, target)
 
     def padded(self, view: LayerView, target: Target) -> bool:
-        """Return whether the kernel computes a copy of each frame with zeros behind it."""
+        """Return whether the kernel pads a copy of each frame with zeros."""
         size, length = view.inputs[0].shape[-1], view.op.length
         is_power_of_four = (length // 2).bit_length() % 2 == 1
         in_place = is_power_of_four and 4 * size >= 3 * length and size % self.unit(target) == 0
@@ -163,14 +163,14 @@ class Rfft16(FrameKernel):
         return (*super().integers(view), view.op.length // 2)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return instructions: `per_number` for each number in each stage of radix 4."""
+        """Return instructions: Return `per_number` instructions per number and stage of radix 4."""
         from math import log
 
         numbers = view.op.length // 2
         return frames_of(view.inputs[0].shape) * numbers * self.per_number * (log(numbers, 4) + 1) + 100
 
     def scratch(self, view: LayerView, target: Target) -> int:
-        """Return the numbers of the scratch buffer; 0 for none, where the function gets y in its place."""
+        """Return the size of the scratch buffer in complex numbers; 0: the function uses y instead."""
         return view.op.length // 2 if self.padded(view, target) else 0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

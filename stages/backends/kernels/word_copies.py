@@ -213,7 +213,7 @@ class WordConcatenation(WordCopies):
 
 
 class WordVariable(WordCopies):
-    """A whole state, read or written."""
+    """Copy of a complete state."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"read_variable", "assign_variable"})
 
@@ -226,7 +226,7 @@ class WordVariable(WordCopies):
 
 
 class WordSlide(WordCopies):
-    """Rows of a window moved within its state, towards its begin."""
+    """Move of a window's rows within its state, towards its start."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"slide"})
 

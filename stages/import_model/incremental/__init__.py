@@ -1,6 +1,6 @@
 """Rewrite a network over a window of time so that each run gets only the new frames.
 
-The window's rows are kept from run to run, in the form in which Keras writes streaming networks: READ_VARIABLE,
+Rows of the window are state, in the form of Keras' streaming networks: READ_VARIABLE,
 CONCATENATION with the new rows, STRIDED_SLICE, ASSIGN_VARIABLE. Each output equals the output of the original network
 on the whole window, in every byte. Before the first frame the window holds zeros.
 """

@@ -1,4 +1,4 @@
-"""Errors of `incremental`: networks without a window of time, and options that do not fit."""
+"""Errors of `incremental`: networks without a window of time, and invalid options."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PLACE = ("model", "incremental")
 def sound_source(info: ModelInfo, name: str, axis: int | None) -> tuple[int, Rows]:
     """Return the input with the window, and its time axis. Raises StageError if there is none."""
     if any(tensor.variable for tensor in info.tensors):
-        raise _error(f"{name} keeps state between runs already", "Leave out incremental: its runs take new frames.")
+        raise _error(f"{name} already keeps state between runs", "Remove incremental: a run reads new frames only.")
     if len(info.inputs) != 1:
         inputs = ", ".join(escape.quoted(info.tensors[index].name) for index in info.inputs)
         raise _error(
-            f"{name} has {len(info.inputs)} inputs ({inputs}); incremental needs one, the window",
+            f"{name} has {len(info.inputs)} inputs ({inputs}); incremental supports one input, the window",
             "Export the network with the window as its only input.",
         )
     source = info.inputs[0]
@@ -35,9 +35,9 @@ def sound_source(info: ModelInfo, name: str, axis: int | None) -> tuple[int, Row
     if axis is None:
         axis = next((at for at, size in enumerate(view) if at and size > 1), 0)
         if len(view) < 3 or not axis:
-            raise _error(f"{called}, without an axis of time", "Give a network whose input has a window of frames.")
+            raise _error(f"{called}, which has no axis of time", "Use a network whose input is a window of frames.")
     elif not 0 < axis < len(view):
-        raise _error(f"{called}, without an axis {axis}", f"axis is 1 to {len(view) - 1}; 1 is the default.", "axis")
+        raise _error(f"{called}, which has no axis {axis}", f"Set axis from 1 to {len(view) - 1} (default: 1).", "axis")
     count = view[axis]
     if view is shape or view == shape:
         rows = Rows(axis, 1, count, 1, (0, count))
@@ -52,7 +52,7 @@ def sound_source(info: ModelInfo, name: str, axis: int | None) -> tuple[int, Row
 
 
 def _reshaped(info: ModelInfo, source: int) -> tuple[int, ...]:
-    """Return the shape that the operators give a flat input; its own if they do not."""
+    """Return the shape of a flat input after its RESHAPE; without one, its own shape."""
     for operator in info.operators:
         if operator.op == "RESHAPE" and operator.inputs[0] == source:
             return info.tensors[operator.outputs[0]].shape
@@ -60,23 +60,23 @@ def _reshaped(info: ModelInfo, source: int) -> tuple[int, ...]:
 
 
 def check_frames(info: ModelInfo, name: str, rows: Rows, frames: int | None, default: int) -> None:
-    """Raise StageError if `frames` is not below the window, or fits no stride."""
+    """Raise StageError if `frames` is not less than the window, or does not match the strides."""
     if frames is not None and frames % default and default % frames:
         raise _error(
             f"frames is {frames}, but the strides in time of {name} need a multiple or a divisor of {default}",
-            f"Leave out frames: {default} is the default.",
+            f"Remove frames: {default} is the default.",
             "frames",
         )
     if (frames or default) >= rows.count:
         raise _error(
-            f"frames is {frames or default}, and the window of {name} has {rows.count}: all of it would be new",
-            "Use fewer new frames, or leave out incremental.",
+            f"frames is {frames or default}, but the window of {name} has {rows.count} frames: all would be new",
+            "Use fewer new frames, or remove incremental.",
             *(("frames",) if frames else ()),
         )
 
 
 def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo, default: int) -> None:
-    """Raise StageError, with the first layer that needs the whole window, if a run has no less work."""
+    """Raise StageError if a run saves no work; name the first layer that needs the whole window."""
     before, after = _work(info), _work(new)
     if after < before:
         return
@@ -86,10 +86,10 @@ def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo, defaul
         operator = info.operators[number]
         reason = f"\n  {operator_label(number, operator.op, info.tensors[operator.outputs[0]].name)} {why}"
     raise _error(
-        f"incremental saves no work of {name}: {after:,} operations per run, {before:,} for the whole window{reason}",
-        "Train the network without padding in time (padding='valid'), or leave out incremental."
+        f"incremental saves no work in {name}: {after:,} operations per run, {before:,} for the whole window{reason}",
+        "Train the network without padding in time (padding='valid'), or remove incremental."
         if planned.frames == default
-        else f"Leave out frames: {default} is the default.",
+        else f"Remove frames: {default} is the default.",
     )
 
 

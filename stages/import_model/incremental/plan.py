@@ -1,4 +1,4 @@
-"""Plan which rows each run computes, which it keeps, and which operators need the whole window."""
+"""Plan the rows that each run computes and keeps, and the operators that need the whole window."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def plan(info: ModelInfo, source: int, rows: Rows, frames: int) -> Plan:
         blocked = _demand(info, source, planned)
         if blocked is None:
             return planned
-        forced[blocked.index] = "has padding in time, which a pool leaves out of its window"
+        forced[blocked.index] = "is a pool whose windows exclude their padding in time"
 
 
 def window_only(source: int, rows: Rows, frames: int) -> Plan:
@@ -65,7 +65,7 @@ def _tracked(
     *,
     any_stride: bool = False,
 ) -> Plan:
-    """Follow time from the input through the graph, as far as rows can be reused.
+    """Follow time from the input through the graph while rows can be reused.
 
     forced      operators that need the whole window, with the reason
     any_stride  follow strides that do not divide `frames`
@@ -97,18 +97,18 @@ def _check_reuse(operator: OperatorInfo, info: ModelInfo, step: Step, frames: in
     for index, rows in zip(operator.outputs, step.results, strict=True):
         tensor, clean = info.tensors[index], rows.clean[1] - rows.clean[0]
         if tensor.scale.size > 1 and tensor.axis == rows.axis:
-            raise WholeWindow("has another scale in each row of time")
+            raise WholeWindow("has a different scale in each row of time")
         if rows.count == 1:
             source = next(iter(step.inputs.values()))
-            raise SeesAllRows(f"sees all {source.count} rows of the window")
+            raise SeesAllRows(f"reads all {source.count} rows of the window")
         if not rows.step(frames) and not any_stride:
             raise WholeWindow(f"has one row per {rows.stride} frames, which does not divide {frames}")
         if rows.reusable(lcm(frames, rows.stride)):
             continue
         if clean < rows.count and not isinstance(step, Same):
-            seen = f"{rows.count - clean} of its {rows.count} rows see the padding of the window's ends"
-            raise WholeWindow(f"{seen}, so that no row stays as it was")
-        raise WholeWindow(f"has {rows.count} rows, all of them new in each run")
+            seen = f"{rows.count - clean} of its {rows.count} rows depend on padding at the ends of the window"
+            raise WholeWindow(f"{seen}, so no row can be reused")
+        raise WholeWindow(f"has {rows.count} rows, all of which change in each run")
 
 
 def _demand(info: ModelInfo, source: int, planned: Plan) -> OperatorInfo | None:

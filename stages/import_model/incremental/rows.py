@@ -40,7 +40,7 @@ class Rows:
         return 0 if frames % self.stride else frames // self.stride
 
     def reusable(self, frames: int) -> int:
-        """Return the number of rows that a run need not compute."""
+        """Return the number of rows that a run reuses."""
         step = self.step(frames)
         return max(0, self.clean[1] - self.clean[0] - step) if step else 0
 
@@ -69,7 +69,7 @@ class Pieces:
 
 
 def pieces(rows: Rows, frames: int, demands: Sequence[Range]) -> Pieces:
-    """Return which rows to compute and which to keep, so that all ranges of `demands` are there."""
+    """Return the rows to compute and to keep, so that all ranges of `demands` are available."""
     (begin, end), step = rows.clean, rows.step(frames)
     new = end - step
     last = max(stop for _, stop in demands)

@@ -33,7 +33,7 @@ class WholeWindow(Exception):
 
 
 class SeesAllRows(WholeWindow):
-    """The operator's result depends on all rows of the window, or may do so."""
+    """The operator's result may depend on all rows of the window."""
 
     def __init__(self, message: str = "needs all rows of the window") -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ def step_of(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
 
 
 def _elementwise(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
-    """Operands broadcast; axes align at the right."""
+    """Rule of element-wise operators. Operands broadcast; axes align at the right."""
     (result,) = operator.outputs
     shape = info.tensors[result].shape
     moving = {at: tracked[index] for at, index in enumerate(operator.inputs) if index in tracked}
@@ -63,7 +63,7 @@ def _elementwise(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> S
             continue
         rows = moving[at]
         if (rows.axis, rows.unit, rows.count, rows.stride) != (own_axis, first.unit, first.count, first.stride):
-            raise WholeWindow("combines tensors with different rows of time")
+            raise WholeWindow("combines tensors whose rows of time differ")
     clean = max(rows.clean[0] for rows in moving.values()), min(rows.clean[1] for rows in moving.values())
     return Same(operator, moving, (replace(first, axis=axis, clean=(clean[0], max(clean))),))
 
@@ -80,7 +80,7 @@ def _sliding(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
         raise WholeWindow("computes its weights")
     source, shape = tracked[operator.inputs[0]], info.tensors[operator.inputs[0]].shape
     if source.axis not in (1, 2) or source.unit != 1:
-        raise WholeWindow("has time among its channels")
+        raise WholeWindow("has time on its axis of channels")
     windows = [_window(operator, info, axis, shape[axis]) for axis in (source.axis, 3 - source.axis)]
     count = info.tensors[operator.outputs[0]].shape[source.axis]
     rows = windows[0].rows(source, source.axis, count)
@@ -111,7 +111,7 @@ def _moved(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
         options, bit = fields(operator), 1 << axis
         stride = int(constants[2].values()[axis])
         if options["ellipsis_mask"] or options["new_axis_mask"] or options["shrink_axis_mask"] & bit or stride < 0:
-            raise WholeWindow("takes rows of time by number")
+            raise WholeWindow("selects single rows of time")
         begin = 0 if options["begin_mask"] & bit else int(values[axis])
         before = -min(begin + shape[axis] if begin < 0 else begin, shape[axis])
         axis -= (options["shrink_axis_mask"] & (bit - 1)).bit_count()
@@ -120,14 +120,14 @@ def _moved(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
 
 
 def _reshaped(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
-    """Find the axis of the result with as many elements before it as before time."""
+    """Find the time axis of a RESHAPE's result: it has as many elements before it as time had."""
     rows = tracked[operator.inputs[0]]
     shape, result = info.tensors[operator.inputs[0]].shape, info.tensors[operator.outputs[0]].shape
     for axis, size in enumerate(result):
         if prod(result[:axis]) == prod(shape[: rows.axis]) and size % rows.count == 0:
             moved = replace(rows, axis=axis, unit=size // rows.count)
             return Same(operator, {0: rows}, (moved,))
-    raise WholeWindow("mixes time with another axis")
+    raise WholeWindow("merges time with another axis")
 
 
 def _transposed(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
@@ -139,12 +139,12 @@ def _transposed(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> St
 
 
 def _joined(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
-    """CONCATENATION along another axis than time."""
+    """CONCATENATION along an axis other than time."""
     if any(index not in tracked for index in operator.inputs):
-        raise WholeWindow("combines time with a tensor that has none")
+        raise WholeWindow("combines a tensor with time and a tensor without")
     axis = int(fields(operator)["axis"]) % len(info.tensors[operator.outputs[0]].shape)
     if axis == tracked[operator.inputs[0]].axis:
-        raise WholeWindow("joins rows of time")
+        raise WholeWindow("concatenates along time")
     return _elementwise(operator, info, tracked)
 
 

@@ -1,4 +1,4 @@
-"""How the rows of an operator's results follow from rows of its inputs: what to read, and how to write a range.
+"""Map rows of an operator's results to rows of its inputs, and write the operator for a range.
 
 `Same` computes row i from row i of each input. `Sliding` moves a window along time: convolutions, pools, slices, PAD.
 """
@@ -25,7 +25,7 @@ RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 
 @dataclass(frozen=True)
 class Same:
-    """Row i of each result follows from row i of each input that has time.
+    """Operator whose result row i depends on row i of each input that has time.
 
     inputs   time axis of each input that has one, by position
     results  time axis of each result, in order
@@ -78,14 +78,14 @@ class Window:
         return Rows(axis, 1, count, source.stride * self.stride, (low, max(low, high)))
 
     def reads(self, part: Range) -> Range:
-        """Return the rows that a range of results sees; some may be padding."""
+        """Return the input rows of a range of results; some may be padding."""
         low = part[0] * self.stride - self.before
         return low, low + (part[1] - 1 - part[0]) * self.stride + extent(self.taps, self.dilation)
 
 
 @dataclass(frozen=True)
 class Sliding:
-    """A result whose rows see a window of the rows of input 0.
+    """Operator whose result rows depend on a window of rows of input 0.
 
     other  window along the other spatial axis, and the size of this axis; None if the operator has no such window
     """
@@ -107,7 +107,7 @@ class Sliding:
         return {0: (max(low, 0), min(high, self.source.count))}
 
     def _with_rows(self, part: Range) -> Range:
-        """Return `part`, extended to a row that is not padding if it has none."""
+        """Return `part`, extended to at least one row that is not padding."""
         before = self.window.before
         if self.operator.op in ("PAD", "PADV2"):
             return min(part[0], before + self.source.count - 1), max(part[1], before + 1)
@@ -147,7 +147,7 @@ class Sliding:
         return bounds
 
     def _padding(self, part: Range) -> int | None:
-        """Return the schema's padding that gives these rows; None if PAD must come before."""
+        """Return the schema's padding for these rows; None if a PAD is needed."""
         (low, high), window = self.window.reads(part), self.window
         pads, count = (max(0, -low), max(0, high - self.source.count)), part[1] - part[0]
         if self.other is None:

@@ -115,9 +115,9 @@ def convert(
 
 
 def _carried_states(t: Translation, states: set[str], outputs: set[str]) -> tuple[str, ...]:
-    """Return a sentence for each input that is the initial state of a recurrent operator, if an output has its shape.
+    """Return a note for each initial state of a recurrent operator that an output could write.
 
-    states, outputs: names of inputs and outputs that are joined already.
+    states, outputs: names of inputs and outputs that are connected.
     """
     shapes = {
         entry.name: [dim.dim_value for dim in entry.type.tensor_type.shape.dim] for entry in graph_inputs(t.model)
@@ -131,14 +131,14 @@ def _carried_states(t: Translation, states: set[str], outputs: set[str]) -> tupl
                 written, read = escape.quoted(ends[-1]), escape.quoted(name)
                 label = operator_label(node.index, node.op, node.name)
                 notes.append(
-                    f"input {read} is the initial state of {label} in each run; if output {written} is its next value, "
-                    "`states` of the recipe's model keeps it in the firmware"
+                    f"input {read} is the initial state of {label} in each run; if output {written} is the next value, "
+                    "list both in `states` of the recipe's model to keep the state in the firmware"
                 )
     return tuple(dict.fromkeys(notes))
 
 
 def _state(t: Translation, value_info: onnx.ValueInfoProto) -> tuple[Tensor, Order]:
-    """Declare the state behind an input; return it and the order of its axes."""
+    """Declare the state of an input; return it and the order of its axes."""
     tensor_type = value_info.type.tensor_type
     dtype = str(onnx.helper.tensor_dtype_to_np_dtype(tensor_type.elem_type))
     if dtype not in _PLAIN_INPUTS:

@@ -25,7 +25,7 @@ def check_name(kind: str, value: str, names: Sequence[str], file: str, option: s
 
 
 def fix_constants(model: onnx.ModelProto, name: str, constants: Mapping[str, Number | Sequence[Number]]) -> None:
-    """Turn inputs, whose shapes are fixed, into constants. One number fills any shape. Raises StageError."""
+    """Turn inputs with fixed shapes into constants. One number fills any shape. Raises StageError."""
     import numpy as np
     import onnx
 
@@ -39,17 +39,19 @@ def fix_constants(model: onnx.ModelProto, name: str, constants: Mapping[str, Num
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor_type.elem_type)
         quoted, at = escape.quoted(input_name), ("model", "constants", input_name)
         if numbers.ndim and numbers.size != np.prod(shape, dtype=int):
-            raise StageError(f"input {quoted} of {name} is {[*shape]}; {numbers.size} values do not fill it", at=at)
+            raise StageError(
+                f"input {quoted} of {name} has the shape {[*shape]}, but {numbers.size} values are given", at=at
+            )
         typed, wrong = _typed(numbers, np.dtype(dtype))
         if wrong is not None:
-            raise StageError(f"input {quoted} of {name} is {np.dtype(dtype)}; {wrong} is not a value of it", at=at)
+            raise StageError(f"input {quoted} of {name} is {np.dtype(dtype)}; {wrong} is not a valid value", at=at)
         filled = np.ascontiguousarray(typed.reshape(shape) if numbers.ndim else np.full(shape, typed))
         graph.initializer.append(onnx.numpy_helper.from_array(filled, input_name))
         graph.input.remove(entry)
 
 
 def _typed(numbers: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, Any]:
-    """Return the numbers in the type `dtype`, and the first that it does not have, None without one."""
+    """Return the numbers as `dtype`, and the first that `dtype` cannot represent, or None."""
     import numpy as np
 
     flat = numbers.reshape(-1)
@@ -66,7 +68,7 @@ def _typed(numbers: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, Any]:
 
 
 def check_states(model: onnx.ModelProto, name: str, states: Mapping[str, str]) -> None:
-    """Raise StageError unless each output exists, and an input of its type that no other output writes."""
+    """Raise StageError unless each output exists and is the only writer of an input of its type."""
     inputs, outputs = ({entry.name: entry for entry in ends} for ends in (model.graph.input, model.graph.output))
     writers: dict[str, str] = {}
     for output, state in states.items():
@@ -82,7 +84,7 @@ def check_states(model: onnx.ModelProto, name: str, states: Mapping[str, str]) -
             raise StageError(f"{_mismatch(name, output, _type(written), state, _type(read))}", at=at)
     for kind, ends, joined in (("input", inputs, {*states.values()}), ("output", outputs, {*states})):
         if states and not {*ends} - joined:
-            raise StageError(f"{name} has no {kind} that is not a state", at=("model", "states"))
+            raise StageError(f"{name} has no {kind} besides its states", at=("model", "states"))
 
 
 def check_state_shapes(name: str, output: str, written: Sequence[int], state: str, read: Sequence[int]) -> None:
@@ -94,7 +96,7 @@ def check_state_shapes(name: str, output: str, written: Sequence[int], state: st
 
 def _mismatch(name: str, output: str, written: str, state: str, read: str) -> str:
     sides = f"output {escape.quoted(output)} is {written}, input {escape.quoted(state)} is {read}"
-    return f"a state of {name} is read as it is written, but {sides}"
+    return f"both ends of a state of {name} must match: {sides}"
 
 
 def _type(elem_type: int) -> str:

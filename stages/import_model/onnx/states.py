@@ -1,4 +1,4 @@
-"""States: variables of the TFLite file that an input of the ONNX graph reads and an output writes.
+"""States: variables of the TFLite file between an output and an input of the ONNX graph.
 
 READ_VARIABLE gives the input its value. ASSIGN_VARIABLE stores the output at the end of the run.
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def declare_state(t: Translation, name: str, shape: Sequence[int], order: Order, dtype: str) -> Tensor:
-    """Declare the state behind the input `name`, bind its value, and return it. shape: in ONNX."""
+    """Declare the state of the input `name`, bind its value, and return it. shape: in ONNX."""
     variable = t.builder.variable(f"{name}/state", permuted(shape, order), dtype)
     t.bind(name, TensorView.of(read(t, variable, name), order))
     return variable
 
 
 def keep(t: Translation, file: str, output: str, name: str, variable: Tensor, order: Order) -> None:
-    """Append the operator that writes the output into the state behind the input `name`; it begins with zeros."""
+    """Append the operator that writes the output to the state of the input `name`. Initial values are 0."""
     value = t.values[output]
     if isinstance(value, Constant):
         array = value.real_values

@@ -38,7 +38,7 @@ def factors(length: int) -> list[int]:
 
 
 def first_order(length: int) -> Array:
-    """Return the places in the input of the numbers of the first stage, uint16[length]."""
+    """Return the input index of each number of the first stage, uint16[length]."""
     order = np.zeros(1, np.int64)
     for radix in reversed(factors(length)):
         order = np.concatenate([order * radix + k for k in range(radix)])
@@ -52,7 +52,7 @@ def twiddles(count: int, length: int, dtype: str, *, inverse: bool = False) -> A
 
 
 def real_twiddles(length: int, dtype: str, *, inverse: bool = False) -> Array:
-    """Return the factors that make the FFT of 2 * length real numbers of a complex one, [length // 2, 2]."""
+    """Return the twiddles from a complex FFT to the FFT of 2 * length real numbers, [length // 2, 2]."""
     sign = -1.0 if inverse else 1.0
     return _rounded([sign * (-math.pi * ((k + 1) / length + 0.5)) for k in range(length // 2)], dtype)
 

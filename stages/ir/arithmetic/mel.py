@@ -44,7 +44,7 @@ class LogMel:
     ramps         int32[bins], weights of rising sides, 16 bits. The falling side of the filter before has the rest to 1
     bias          int32[mels], 16 bits after the point
     offset        int32[2, mels]: mantissas, exponents of 2; None: no offset
-    floor         the least result
+    floor         the smallest result
     """
 
     fft_length: int
@@ -133,7 +133,7 @@ def spectrum(values: Array, length: int) -> tuple[Array, Array]:
 
 
 def radices(points: int) -> tuple[int, ...]:
-    """Return the radices of the stages of an FFT of so many points, a power of two."""
+    """Return the radices of the stages of an FFT; `points` is a power of two."""
     bits = points.bit_length() - 1
     return (2,) * (bits % 2) + (4,) * (bits // 2)
 
@@ -169,7 +169,7 @@ def roots() -> Array:
 
 
 def _line(table: Array, entry: Array, mantissa: Array) -> Array:
-    """Return the value of a line from an entry to the next; the lower bits of the mantissa are the position."""
+    """Interpolate between two entries; the lower bits of the mantissa are the position."""
     start = table.astype(np.int64)[entry]
     rise = table.astype(np.int64)[entry + 1] - start
     return np.asarray(start + ((rise * (mantissa & ((1 << _LINES) - 1))) >> _LINES))

@@ -1,6 +1,6 @@
-"""Whether a model has TFLM's signal operators, which TFLM's own interpreter verifies.
+"""Find models with TFLM's signal operators, whose reference is TFLM's interpreter.
 
-Planning asks, so nothing heavy is imported here.
+Planning imports this module, so it has no heavy imports.
 """
 
 from __future__ import annotations

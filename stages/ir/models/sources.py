@@ -1,4 +1,4 @@
-"""What a recipe's `model:` entry is: a network or a chain."""
+"""Type of a recipe's `model:` entry: a network or a chain."""
 
 from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.spec import NetworkSource

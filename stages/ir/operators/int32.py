@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class WideInteger(LayerOp):
     """Sum, difference, product, quotient rounded towards 0, maximum or minimum of int32 without scales.
 
-    The inputs broadcast. Results beyond int32 wrap; x / 0 is 0. `value` is the second operand if that is one constant.
+    The inputs broadcast. Results wrap at 32 bits; x / 0 is 0. `value` is the second operand if it is a single constant.
     """
 
     op: Literal["int32_add", "int32_sub", "int32_mul", "int32_div", "int32_maximum", "int32_minimum"]

@@ -121,7 +121,7 @@ def _log_mel_shapes(operation: Operation) -> list[Shape]:
     if window.shape != (frame,) or not 1 <= frame <= op.fft_length:
         raise Refused(f"has a window {listed(window.shape)} for frames of {frame} samples and {op.fft_length} points")
     if edges.shape != (mels + 2,) or (edges[1:] < edges[:-1]).any() or edges[0] < 1 or 2 * edges[-1] > op.fft_length:
-        raise Refused(f"has edges {listed(edges.reshape(-1))} of {mels} filters, which are no rising bins")
+        raise Refused(f"has edges {listed(edges.reshape(-1))} of {mels} filters, which are not rising bins")
     if ramps.shape != (edges[-1] - edges[0],):
         raise Refused(f"has {listed(ramps.shape)} weights for {edges[-1] - edges[0]} bins")
     if (ramps < 0).any() or (ramps >> 16).any():
@@ -155,7 +155,7 @@ _FEATURES: Any = (("weights", "bias", "right_shift"), {"weights": "int16", "bias
 
 
 def _constants(operation: Operation, roles: tuple[str, ...], types: dict[str, str]) -> dict[str, Array]:
-    """Return constant inputs from position 1 on, by role. Raises Refused for computed ones and other types."""
+    """Return constant inputs from position 1 on, by role. Raises Refused for computed inputs and other types."""
     arrays = {}
     for position, role in enumerate(roles, 1):
         tensor: TensorInfo | None = operation.inputs[position] if position < len(operation.inputs) else None

@@ -180,7 +180,7 @@ OPERATORS = (
         weights=_OWN,
         legalization=Legalization((FloatGru,)),
         litert=LiteRT(version=1, reference=_gru_reference),
-        limits="3 axes; import makes it of ONNX' GRU",
+        limits="3 axes; import converts ONNX' GRU to it",
     ),
     Operator(
         RNN,

@@ -121,7 +121,7 @@ class NoiseEstimate(LayerOp):
 
 
 class SubtractNoise(LayerOp):
-    """First output of SignalFilterBankSpectralSubtraction: x less its noise, at least a share of x.
+    """First output of SignalFilterBankSpectralSubtraction: x minus its noise, but at least a share of x.
 
     y = max(((x << smoothing_bits) - noise, at least 0) >> smoothing_bits, x * least >> bits)
     """

@@ -1,6 +1,6 @@
-"""TFLM's signal operators that remember samples: framer, overlap-add, delay and stacker.
+"""TFLM's signal operators with state: framer, overlap-add, delay and stacker.
 
-TFLM leaves an output unset while it is not valid; here it is 0.
+Outputs that are not valid yet are 0 (TFLM: unset).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ States = tuple["Array", list["Array"]]
 class Framer(LayerOp):
     """First output of SignalFramer: overlapping frames. Axes before the last one are separate streams.
 
-    Each step appends `step` samples to the `kept` ones and makes a frame of the first `size`. The first `unset` frames
+    Each step appends `step` samples to the `kept` samples; the first `size` are the frame. The first `unset` frames
     after a reset are 0.
 
     States: samples [streams, kept] if any are kept; frames so far, int32[1], at most `unset`, if that is not 0.
@@ -64,7 +64,7 @@ class Framer(LayerOp):
 
 
 class FramerValid(LayerOp):
-    """Second output of SignalFramer: whether all frames of this run are set. State: as the last one of Framer."""
+    """Second output of SignalFramer: whether all frames of this run are set. State: as the last state of Framer."""
 
     op: Literal["signal_framer_valid"] = "signal_framer_valid"
     alias: ClassVar[str] = "signal_framer"
@@ -112,7 +112,7 @@ class OverlapAdd(LayerOp):
 
 
 class Delay(LayerOp):
-    """SignalDelay: samples of `length` samples before. Axes before the last one are separate streams.
+    """SignalDelay: the samples from `length` samples earlier. Axes before the last one are separate streams.
 
     State: the last samples, [streams, length], unless the length is 0.
     """
@@ -133,9 +133,9 @@ class Delay(LayerOp):
 
 
 class Stacker(LayerOp):
-    """First output of SignalStacker: the last `rows` rows in one, once in `step` rows. Axes before the last are time.
+    """First output of SignalStacker: the last `rows` rows joined, every `step` rows. Axes before the last are time.
 
-    Before the first row lie `left` copies of it. Outputs between the steps, and before there are enough rows, are 0.
+    `left` copies of the first row precede it. Outputs between the steps, and before there are enough rows, are 0.
 
     States: the last rows, [rows - 1, channels], if any; int32[1], 0 before the first row, else 1 and the rows that were
     not stacked yet.
@@ -171,7 +171,7 @@ class Stacker(LayerOp):
 
 
 class StackerValid(LayerOp):
-    """Second output of SignalStacker: whether each stack is set. State: as the last one of Stacker."""
+    """Second output of SignalStacker: whether each stack is set. State: as the last state of Stacker."""
 
     op: Literal["signal_stacker_valid"] = "signal_stacker_valid"
     alias: ClassVar[str] = "signal_stacker"
@@ -198,7 +198,7 @@ def _framed(operation: Operation) -> list[Shape]:
     options, count = options_of(operation, _FRAMER), last_axis(operation)
     size, step = options["frame_size"], options["frame_step"]
     if count % step:
-        raise Refused(f"reads {count} samples of {named(operation.input(0))}, no multiple of its frame_step {step}")
+        raise Refused(f"reads {count} samples of {named(operation.input(0))}, not a multiple of its frame_step {step}")
     if options["prefill"] and size < step:
         raise Refused(f"has frame_size = {size} below frame_step = {step}; with prefill it must not be")
     return [(*frames_of(operation), count // step, size), ()]
@@ -220,7 +220,7 @@ def _overlapped(operation: Operation) -> list[Shape]:
     if FFT_TYPES.get(options["T"]) != x.dtype:
         raise Refused(f"has the option T = {options['T']} and reads {x.dtype} (float32 = 0, int16 = 7)")
     if options["frame_step"] > x.shape[-1]:
-        raise Refused(f"has frame_step = {options['frame_step']}, beyond its frames of {x.shape[-1]} samples")
+        raise Refused(f"has frame_step = {options['frame_step']}, more than the {x.shape[-1]} samples of a frame")
     return [(*x.shape[:-2], x.shape[-2] * options["frame_step"])]
 
 
@@ -244,7 +244,7 @@ def _stacked(operation: Operation) -> list[Shape]:
         raise Refused(f"has num_channels = {options['num_channels']}, but reads rows of {channels}")
     stacker = stacker_layers(options)[0]
     if stacker.step > stacker.rows:
-        raise Refused(f"has stacker_step = {stacker.step}, beyond the {stacker.rows} rows of a stack")
+        raise Refused(f"has stacker_step = {stacker.step}, more than the {stacker.rows} rows of a stack")
     return [(*frames_of(operation), stacker.rows * channels), frames_of(operation)]
 
 
@@ -263,7 +263,7 @@ OPERATORS = (
         Tensors((1, 1), (2, 2), types=_INT16, results=("int16", "bool")),
         (Framer, FramerValid),
         lambda operation: output_types(operation, "int16", "bool"),
-        "keeps samples; frames are 0 while they are not valid",
+        "keeps samples; invalid frames are 0",
     ),
     signal_operator(
         "OverlapAdd",
@@ -280,6 +280,6 @@ OPERATORS = (
         Tensors((1, 1), (2, 2), types=_INT16, results=("int16", "bool")),
         (Stacker, StackerValid),
         lambda operation: output_types(operation, "int16", "bool"),
-        "keeps rows; stacks are 0 while they are not valid",
+        "keeps rows; invalid stacks are 0",
     ),
 )

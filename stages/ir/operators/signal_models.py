@@ -1,4 +1,4 @@
-"""TFLM's signal operators as models of their own, with seeded constants."""
+"""Models of a single TFLM signal operator, with seeded constants."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ NUMBER: Range = (0, (1 << 31) - 1)
 
 
 def options_of(operation: Operation, ranges: Mapping[str, Range]) -> dict[str, int]:
-    """Return the options by name, checked against the least and largest value of each.
+    """Return the options by name; each is checked against its smallest and largest value.
 
     TFLM reads options by their position in alphabetical order, so missing and unknown ones are refused.
     """

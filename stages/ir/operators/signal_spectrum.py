@@ -48,10 +48,10 @@ class Window(LayerOp):
 
 
 class ScaleBits(LayerOp):
-    """First output of SignalFftAutoScale: how far each frame can be shifted left.
+    """First output of SignalFftAutoScale: the left shift that uses all bits of each frame.
 
-    15 less the bits of its largest magnitude; 0 for silence. The magnitude of -2^15 counts as -2^15, as TFLM stores it
-    in an int16: the next sample replaces it.
+    It is 15 minus the bits of the largest magnitude; 0 if all samples are 0. The magnitude of -2^15 counts as -2^15, as
+    TFLM stores it in an int16: the next sample replaces it.
     """
 
     op: Literal["signal_scale_bits"] = "signal_scale_bits"
@@ -82,7 +82,7 @@ def _largest_magnitude(frame: Array) -> int:
 class ScaleUp(LayerOp):
     """Second output of SignalFftAutoScale: each frame shifted left by its bits; numbers beyond int16 wrap.
 
-    Other bits than 0 to 15, which the first output does not have, give zeros.
+    Shifts outside of 0 to 15 give zeros; the first output has none.
     """
 
     op: Literal["signal_scale_up"] = "signal_scale_up"
@@ -188,7 +188,7 @@ def fft_length(operation: Operation) -> int:
     length = _fft_length(operation)
     if last_axis(operation) > length:
         frames = f"frames of {last_axis(operation)} samples in {named(operation.input(0))}"
-        raise Refused(f"has {frames}, beyond its fft_length {length}")
+        raise Refused(f"has {frames}, more than its fft_length {length}")
     return length
 
 
@@ -208,7 +208,7 @@ def _same_output(operation: Operation) -> None:
 
 
 def energy_options(operation: Operation) -> tuple[int, int]:
-    """Return the first bin of SignalEnergy and the one behind the last. Raises Refused."""
+    """Return start and end of the bins of SignalEnergy. Raises Refused."""
     bins = last_axis(operation) // 2
     options = options_of(operation, {"end_index": (0, bins), "start_index": (0, bins)})
     return options["start_index"], options["end_index"]
@@ -217,7 +217,7 @@ def energy_options(operation: Operation) -> tuple[int, int]:
 def _energies(operation: Operation) -> list[Shape]:
     count = last_axis(operation)
     if count % 2:
-        raise Refused(f"reads {count} numbers of {named(operation.input(0))}, which are no pairs")
+        raise Refused(f"reads {count} numbers of {named(operation.input(0))}, which are not pairs")
     return [(*frames_of(operation), count // 2)]
 
 
@@ -285,6 +285,6 @@ OPERATORS = (
         Tensors(types=("int16",), results=("uint32",)),
         (Energy,),
         _energy,
-        "0 for bins outside of the options, which TFLM leaves unset",
+        "0 for bins outside of the options (TFLM: unset)",
     ),
 )

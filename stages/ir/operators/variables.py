@@ -26,7 +26,7 @@ class Read(LayerOp):
 
 
 class Slide(LayerOp):
-    """Moves the rows of a window that stay to their place, in the state that holds the window.
+    """Move the rows of a window that the next run keeps, within the state.
 
     axis    axis of time
     source  first of the rows that stay, target: where they go

@@ -29,7 +29,7 @@ ONNX_FILE, NAMES = "model.onnx", "onnx.json"
 
 @dataclass(frozen=True)
 class _State:
-    """An input of the ONNX graph that reads the value of an output in the run before.
+    """An input of the ONNX graph that reads an output of the previous run.
 
     traced   the input
     written  number of the tensor with the output's value
@@ -130,7 +130,7 @@ class OnnxReference:
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
-        """Reset the states that import made of inputs and outputs (`model: {states: …}`)."""
+        """Reset the states from `model: {states: …}`."""
         self._kept = {}
 
     def has(self, index: int) -> bool:

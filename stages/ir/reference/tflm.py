@@ -44,7 +44,7 @@ def tflm() -> str:
 
 
 def is_tflm(op: str) -> bool:
-    """Whether TFLM's interpreter is the reference of this operator."""
+    """Return whether TFLM's interpreter is the reference of this operator."""
     return op.startswith(_PREFIX) and op in OPERATORS and OPERATORS[op].litert.tflm
 
 
@@ -106,7 +106,7 @@ class SignalReference:
         return self._defined(outputs)
 
     def _defined(self, outputs: list[Array]) -> list[Array]:
-        """Return the outputs with zeros where TFLM writes nothing."""
+        """Return the outputs, with 0 for values that TFLM leaves unset."""
         if self.operator.op == f"{_PREFIX}Energy":
             options = self._operation.flexbuffer
             outputs[0][: options["start_index"]] = 0

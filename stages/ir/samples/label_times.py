@@ -6,7 +6,7 @@
     yes one.wav,0.31,0.74,yes       2.05    2.40    no
     clip_17.wav,,,no
 
-Times are in seconds. A row without times is for the whole file. Recordings without a label are without a keyword.
+Times are in seconds. A row without times labels the whole file. Recordings without a label contain no keyword.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Label:
 
 
 def is_over_time(name: str) -> bool:
-    """Whether a name is that of labels over time."""
+    """Return whether the name is that of a file with labels over time."""
     return Path(name).suffix.lower() in (*TABLES, TRACK)
 
 
@@ -75,7 +75,9 @@ def read_label_times(
     names = ", ".join(escape.name(name) for name in list(files)[:3])
     if unknown and not any(labels.values()):
         missing = several([escape.name(name) for name in dict.fromkeys(unknown)], 3)
-        raise StageError(f"{names}: no label is of a file in `files`: {missing}", hint="use the names in `files`")
+        raise StageError(
+            f"{names}: `files` has none of the labelled recordings: {missing}", hint="use the names in `files`"
+        )
     warnings = []
     if unknown:
         missing = several([escape.name(name) for name in dict.fromkeys(unknown)], 3)
@@ -86,9 +88,9 @@ def read_label_times(
 
 
 def _recording(file: str, source: str, recordings: Iterable[str]) -> str | None:
-    """Return the recording that a row names: by its name in `files`, or by its file name if only one has it.
+    """Return the recording of a row, by its name in `files` or by its unique file name.
 
-    Of several with that file name, it is the one in the folder of the labels. Raises StageError if that is none.
+    If several have the file name, return the one in the folder of the labels. Raises StageError without it.
     """
     names = list(recordings)
     if file in names:
@@ -100,7 +102,7 @@ def _recording(file: str, source: str, recordings: Iterable[str]) -> str | None:
         if len(matches) != 1:
             shown = escape.name(file)
             raise StageError(
-                f"{escape.name(source, 200)}: several files are {shown}", hint="add the folder to the name"
+                f"{escape.name(source, 200)}: several files are named {shown}", hint="add the folder to the name"
             )
     return matches[0] if matches else None
 
@@ -130,14 +132,14 @@ def _table(name: str, path: Path) -> Iterator[tuple[int, str, Label]]:
     rows = csv.reader(lines, delimiter=delimiter)
     columns = [column.strip().lower() for column in next(rows, [])]
     if not {"file", "class"} <= set(columns) or ("start" in columns) != ("end" in columns):
-        raise StageError(f"{name}: the first line is not {_COLUMNS}", hint="start and end may be left out together")
+        raise StageError(f"{name}: the first line is not {_COLUMNS}", hint="start and end are optional together")
     for cells in rows:
         if not any(cell.strip() for cell in cells):
             continue
         row = {column: cell.strip() for column, cell in zip(columns, cells, strict=False)}
         at = f"{name}, line {rows.line_num}"
         if not row.get("file") or not row.get("class"):
-            raise StageError(f"{at}: a row has a file and a class", hint=f"columns are {', '.join(columns)}")
+            raise StageError(f"{at}: the row has no file or no class", hint=f"columns are {', '.join(columns)}")
         yield rows.line_num, row["file"], _label(at, row["class"], row.get("start", ""), row.get("end", ""))
 
 

@@ -68,7 +68,7 @@ def audio_of(options: AudioOptions | None, rate: int | None, at: Sequence[str | 
     options = options or AudioOptions()
     if rate is not None and options.sample_rate not in (None, rate):
         raise StageError(
-            f"sample_rate is {options.sample_rate:,}, the network's front end takes {rate:,} samples per second",
+            f"sample_rate is {options.sample_rate:,}, but the network's front end reads {rate:,} samples per second",
             hint="remove sample_rate here, or change the front end's",
             at=(*at, "sample_rate"),
         )
@@ -82,7 +82,7 @@ def model_rate(model: ModelSource) -> int | None:
 
 
 def is_wav(path: Path) -> bool:
-    """Whether the name is that of a WAV file."""
+    """Return whether the name ends in .wav."""
     return path.suffix.lower() == ".wav"
 
 
@@ -90,7 +90,7 @@ def window_of(name: str, ports: Sequence[Mapping[str, Any]]) -> int:
     """Return the samples of an input. Raises StageError for a network whose input is not samples, naming the file."""
     if len(ports) != 1:
         raise StageError(
-            f"{name}: the network has {len(ports)} inputs, a WAV file fills one",
+            f"{name}: the network has {len(ports)} inputs, but a WAV file provides one",
             hint="write all inputs of an inference one after the other into a .bin file",
         )
     port, shape = ports[0], list(ports[0]["shape"])
@@ -98,10 +98,10 @@ def window_of(name: str, ports: Sequence[Mapping[str, Any]]) -> int:
     if max(shape, default=1) != prod(shape) or prod(shape) < 2:
         raise StageError(
             f"{described}, not a row of audio samples",
-            hint="put the front end that it was trained with before it, in a chain",
+            hint="use a chain with the front end that it was trained with",
         )
     if port["dtype"] != "int16":
-        raise StageError(f"{described}, audio is int16", hint=f"state how samples become real numbers: {_ENCODING}")
+        raise StageError(f"{described}, but audio is int16", hint=f"state the scale of the samples: {_ENCODING}")
     return prod(shape)
 
 
@@ -117,7 +117,7 @@ def windows_in(name: str, path: Path, audio: Audio, window: int | None) -> int:
     step = audio.step(window)
     if count < window:
         raise StageError(
-            f"{name}: has {count:,} samples ({1000 * count / audio.rate:g} ms), the network takes {window:,} at a time",
+            f"{name}: has {count:,} samples ({1000 * count / audio.rate:g} ms), but the network reads {window:,}",
             hint="remove the file, or add silence at its end",
         )
     return 1 + (count - window) // step
@@ -163,13 +163,13 @@ def _header(name: str, path: Path, audio: Audio) -> tuple[int, int]:
         raise StageError(f"{name}: is {heard}, {bits} bit; inputs are mono, 16 bit", hint=fix)
     if rate != audio.rate:
         raise StageError(
-            f"{name}: has {rate:,} samples per second, the network takes {audio.rate:,}",
+            f"{name}: has {rate:,} samples per second, but the network reads {audio.rate:,}",
             hint=fix if audio.frontend else f"{fix}\nif it was trained with this rate: audio: {{sample_rate: {rate}}}",
         )
     if present < count:
         raise StageError(
             f"{name}: is cut short: its header states {count:,} samples, the file has {present:,}",
-            hint=f"copy it again, or keep what is there: {fix.removeprefix('convert it: ')}",
+            hint=f"copy it again, or convert the part that exists: {fix.removeprefix('convert it: ')}",
         )
     if not count:
         raise StageError(f"{name}: has no samples", hint="record it again, or remove it")

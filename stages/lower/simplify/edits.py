@@ -90,7 +90,7 @@ def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
 def without_unread(graph: Graph) -> Graph:
     """Return the graph without unread layers and their constants.
 
-    Layers that write state for the next run, or for a layer that stays, stay.
+    Layers stay if they write state for the next run or for a layer that stays.
     """
     read = set(graph.outputs)
     layers: list[Layer] = []

@@ -1,4 +1,4 @@
-"""Let a filter bank read energies where they are computed.
+"""Connect a filter bank to the energies, without the copies in between.
 
 Front ends of TFLM set the energies of bins outside of the filter bank to zero: casts to int32 and back, a slice and a
 concatenation with zeros. The weights of these bins are zero too. So the filter bank can read the energies before all
@@ -23,7 +23,7 @@ _SAME_BITS = ("int32", "uint32")
 
 
 def bins(graph: Graph, ranges: Mapping[str, ValueRange], layer: Layer) -> tuple[Graph, str] | None:
-    """Let a filter bank read bins with weights before they are copied."""
+    """Connect filter banks to the tensor from which their bins are copied."""
     if not isinstance(layer.op, FilterBank):
         return None
     view = graph.view(layer)
@@ -48,7 +48,7 @@ def bins(graph: Graph, ranges: Mapping[str, ValueRange], layer: Layer) -> tuple[
 
 
 def _shift(places: Array, size: int, sections: list[tuple[int, int, int]]) -> int | None:
-    """Return what to add to a bin for its place in the source, with frames of `size` bins; None if it differs."""
+    """Return the offset from a bin to its index in the source, for frames of `size` bins; None if it varies."""
     read = [bin_ for first, _, width in sections for bin_ in range(first, first + width)]
     if not read or (places[:, read] == _FILLED).any():
         return None
@@ -58,7 +58,7 @@ def _shift(places: Array, size: int, sections: list[tuple[int, int, int]]) -> in
 
 
 def _source(graph: Graph, name: str) -> tuple[str, Array]:
-    """Return the tensor whose elements a tensor has, through layers that only move them, and their places in it.
+    """Return the source of a tensor before layers that only copy, and the index of each element in it.
 
     Zeros from constants are _FILLED.
     """

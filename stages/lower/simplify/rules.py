@@ -216,7 +216,7 @@ def floats(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | No
 
 
 def steps(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
-    """Merge consecutive arithmetic of int32 with constants, and casts around it."""
+    """Merge consecutive int32 arithmetic with constants, and the casts around it."""
     before, own = writer(graph, layer.inputs[0]), _steps_of(graph, layer)
     inner = None if before is None else _steps_of(graph, before)
     if before is None or own is None or inner is None or not own + inner:
@@ -225,7 +225,7 @@ def steps(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | Non
     if between.dtype != "int32" or not is_private(graph, between.name) or out.alias_of or not _lie_alike(source, out):
         return None
     changed_graph = replaced(graph, layer, IntegerSteps(steps=inner + own), (source.name,), {})
-    return changed_graph, f"is one layer with the {before.kind} before it"
+    return changed_graph, f"is merged into the {before.kind} before it"
 
 
 def _steps_of(graph: Graph, layer: Layer) -> tuple[tuple[str, int], ...] | None:

@@ -12,7 +12,7 @@ written behind them:
     window  | a b c d |   ->   | b c d . |   ->   | b c d e |
                         slide              x
 
-So nothing else is copied, and the layer that computes x can write into the window (`stages.tensorize.sharing`).
+Nothing else is copied, and the layer that computes x can write into the window (`stages.tensorize.sharing`).
 New rows may also stand first, or on both sides. Nothing writes the window before the next run: it may be read at any
 time.
 """
@@ -109,7 +109,7 @@ def _windows(graph: Graph, name: str) -> Iterator[_Window]:
 
 
 def _slice_of(graph: Graph, name: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the input, the axis and the first index, if the tensor is a slice of neighbours along one axis."""
+    """Yield input, axis and first index if the tensor is a contiguous slice along one axis."""
     layer = writer(graph, name)
     if layer is None or not isinstance(layer.op, Move) or layer.kind not in _SLICES:
         return
@@ -159,7 +159,7 @@ def _outer(graph: Graph, window: _Window) -> int:
 
 
 def _offset(graph: Graph, window: _Window) -> int:
-    """Return the bytes from the start of the window to its old rows, after they have moved."""
+    """Return the byte offset of the old rows in the window after the move."""
     old = graph.tensors[window.old]
     return window.target * prod(old.shape[_axis(graph, window.join) + 1 :]) * ITEM_BYTES[old.dtype]
 
@@ -204,7 +204,7 @@ def _with_window(graph: Graph, window: _Window) -> Graph:
 
 
 def _initial(graph: Graph, window: _Window) -> Array:
-    """Return the window after a reset. Rows that are not part of the state repeat the nearest that is."""
+    """Return the window after a reset. Rows outside of the state repeat its nearest row."""
     begin = graph.initial_state(window.state.name)
     axis, rows = _axis(graph, window.join), graph.tensors[window.join.outputs[0]].shape[_axis(graph, window.join)]
     amounts = [(0, 0)] * begin.ndim

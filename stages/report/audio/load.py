@@ -47,4 +47,4 @@ def overload(load: Mapping[str, Any] | None, step_seconds: float) -> list[str]:
         return []
     taken = 1000 * step_seconds * load["longest"]
     at = f"at {load['clock'] / 1e6:g} MHz"
-    return [f"a step takes up to {taken:.3g} ms {at}, its audio is {1000 * step_seconds:g} ms: it cannot keep up"]
+    return [f"a step takes up to {taken:.3g} ms {at}, but its audio lasts {1000 * step_seconds:g} ms"]

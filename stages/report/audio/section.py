@@ -38,7 +38,7 @@ def read_series(artifacts: Mapping[str, Path], classes: Sequence[str]) -> Series
 
 
 def audio_section(series: Series, options: DetectionOptions, classes: Sequence[str]) -> dict[str, Any]:
-    """Return `audio` of report.json, without `load`. Raises StageError for keywords and labels that are no class."""
+    """Return `audio` of report.json, without `load`. Raises StageError for keywords and labels that are not classes."""
     keywords = _Keywords(series, options, classes)
     files, totals, quiet = [], {index: _Total() for index in keywords.indices}, 0.0
     for recording in series.recordings:
@@ -124,8 +124,8 @@ class _Keywords:
             return self.names.index(name)
         known = ", ".join(map(escape.name, self.names[:8]))
         raise StageError(
-            f"{escape.quoted(name)} is no class of the network's score: {known}",
-            hint="name the classes in `report: {classes: [...]}`, and those to detect in its `detection.keywords`",
+            f"{escape.quoted(name)} is not a class of the network's score: {known}",
+            hint="name the classes in `report: {classes: [...]}`, and the classes to detect in `detection.keywords`",
             at=at if self._only else (),
         )
 

@@ -86,7 +86,7 @@ class Series:
         return np.asarray(ends / self.rate)
 
     def seconds(self, recording: Recording) -> float:
-        """Return the length of the audio that the network got."""
+        """Return the length of the processed audio."""
         samples: int = (recording.steps - 1) * self.step + self.window
         return samples / float(self.rate)
 
@@ -95,21 +95,21 @@ class Series:
         return None if self._score is None else self._real(recording, self._score)
 
     def decisions(self, recording: Recording) -> npt.NDArray[np.bool_] | None:
-        """Return the network's own decisions, bool[steps, elements]; None without."""
+        """Return the network's decisions, bool[steps, elements]; None without such an output."""
         if self._decision is None:
             return None
         values = self._values(self._records.outputs, self._records.outputs.ports[self._decision], recording)
         return np.asarray(values.reshape(recording.steps, -1) != 0)
 
     def frames(self, recording: Recording) -> Array | None:
-        """Return the features, [frames, channels]; None without. A step may have several frames."""
+        """Return the features, [frames, channels]; None if there are none. A step may have several frames."""
         if self._features is None:
             return None
         table, port = self._features
         return self._values(table, port, recording).reshape(-1, port.shape[-1])
 
     def samples(self, recording: Recording) -> Array:
-        """Return the samples, without those that windows have in common."""
+        """Return the samples; those that windows share appear once."""
         port = self._records.inputs.ports[-1]
         windows = self._values(self._records.inputs, port, recording).reshape(recording.steps, -1)
         new = min(self.step, self.window)

@@ -1,4 +1,4 @@
-"""Lines about recordings in the terminal and on the pages."""
+"""Lines about recordings for the terminal and the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of TFLM's signal operators that remember samples."""
+"""Cases of TFLM's signal operators with state."""
 
 from __future__ import annotations
 

@@ -134,10 +134,10 @@ def test_smooth_is_the_mean_of_the_last_scores(dtype: str, window: int, index: i
         ((decoder(), {"smooth": {}}), "net_0 writes 2 scores"),
         ((decoder(), {"smooth": {"index": 2}}), "smooth has index 2; net_0 writes 2 scores, 0 to 1"),
         ((decoder(), {"smooth": {"index": 1, "threshold": 1.0}}), "the threshold 1 is outside of the scores"),
-        ((encoder(outputs=2), {"smooth": {}}), "smooth smooths one output; net_0 has 2"),
+        ((encoder(outputs=2), {"smooth": {}}), "smooth needs one output before it, but net_0 has 2"),
         (
             ({"frontend": {"kind": "microfrontend"}}, decoder()),
-            "net_1 reads [1, 4, 4, 3]; the front end makes 40 features",
+            "net_1 reads [1, 4, 4, 3]; the front end computes 40 features",
         ),
     ],
 )

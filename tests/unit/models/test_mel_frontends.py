@@ -177,7 +177,7 @@ def integers(data: bytes, frames: Array) -> tuple[Array, TensorInfo]:
 
 
 def integer_features(options: MelFrontend, frames: Array, features: Features) -> tuple[Array, float]:
-    """Return the features of the integers in real numbers, and the step of the output."""
+    """Return the integer features as real numbers, and the step of the output."""
     values, out = integers(build_frontend(options, features), frames)
     scale, zero_point = float(out.scale[0]), int(out.zero_point[0])
     return (values.astype(np.float64) - zero_point) * scale, scale
@@ -272,8 +272,8 @@ def _wrong_file(name: str, values: Any) -> tuple[ModelInfo, OperatorInfo]:
             np.ones(480, np.int16),
             "has the window 'mel/window', which is int16; it must be",
         ),
-        ("mel/edges", np.arange(42, 0, -1).astype(np.int32), "of 40 filters, which are no rising bins"),
-        ("mel/edges", np.full(42, 300, np.int32), "of 40 filters, which are no rising bins"),
+        ("mel/edges", np.arange(42, 0, -1).astype(np.int32), "of 40 filters, which are not rising bins"),
+        ("mel/edges", np.full(42, 300, np.int32), "of 40 filters, which are not rising bins"),
         ("mel/ramps", np.ones(3, np.int32), "has [3] weights for"),
         ("mel/bias", np.ones((1, 40), np.int32), "has the bias [1, 40]"),
         ("mel/offset", np.full((2, 40), -1, np.int32), "has offsets that are not mantissas from 0"),

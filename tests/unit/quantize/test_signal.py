@@ -291,7 +291,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "an odd length": (_of("Rfft", X, ((1, 11), "int16"), T=7, fft_length=9), "fft_length = 9; it must be even"),
     "a short FFT": (
         _of("Rfft", X, ((1, 6), "int16"), T=7, fft_length=4),
-        "frames of 8 samples .*beyond its fft_length 4",
+        "frames of 8 samples .*more than its fft_length 4",
     ),
     "another T": (_of("Rfft", X, ((1, 10), "int16"), T=2, fft_length=8), "option T = 2 and reads int16"),
     "a spectrum": (_of("Irfft", X, ((1, 8), "int16"), T=7, fft_length=8), "spectra of 8 numbers .*it takes 10"),
@@ -319,12 +319,12 @@ BAD: dict[str, tuple[bytes, str]] = {
             (),
             {"frame_size": 4, "frame_step": 3, "prefill": 1},
         ),
-        "reads 8 samples of 'x0', no multiple of its frame_step 3",
+        "reads 8 samples of 'x0', not a multiple of its frame_step 3",
     ),
-    "an overlap": (_of("OverlapAdd", X, ((9,), "int16"), T=7, frame_step=9), "frame_step = 9, beyond its frames of 8"),
+    "an overlap": (_of("OverlapAdd", X, ((9,), "int16"), T=7, frame_step=9), "frame_step = 9, more than the 8 samples"),
     "a stack": (
         network("SignalStacker", [X], [((1, 16), "int16"), ((1,), "bool")], (), {**STACK, "stacker_step": 3}),
-        "stacker_step = 3, beyond the 2 rows of a stack",
+        "stacker_step = 3, more than the 2 rows of a stack",
     ),
 }
 

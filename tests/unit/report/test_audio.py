@@ -143,7 +143,7 @@ def test_the_network_s_own_decision_replaces_the_threshold(tmp_path: Path) -> No
         ("yes", 0, 1),
         ("no", 1, 0),
     ]
-    with pytest.raises(StageError, match="'on' is no class of the network's score: yes, no"):
+    with pytest.raises(StageError, match="'on' is not a class of the network's score: yes, no"):
         audio_section(series, DetectionOptions(keywords=("on",)), ("yes", "no"))
 
 

@@ -88,12 +88,16 @@ def header(tag: int, channels: int = 1, rate: int = 16_000, bits: int = 16, size
         (header(7, bits=8) + bytes(2000), "holds mu-law samples", "ffmpeg"),
         (header(0xFFFE) + bytes(2000), "has the extended WAV header", "ffmpeg"),
         (header(77) + bytes(2000), "holds format 77 samples", "ffmpeg"),
-        (header(1, rate=44_100) + bytes(2000), "has 44,100 samples per second, the network takes 16,000", "-ar 16000"),
+        (
+            header(1, rate=44_100) + bytes(2000),
+            "has 44,100 samples per second, but the network reads 16,000",
+            "-ar 16000",
+        ),
         (header(1, rate=8_000) + bytes(2000), "has 8,000 samples per second", r"audio: \{sample_rate: 8000\}"),
         (header(1) + bytes(1500), "is cut short: its header states 1,000 samples, the file has 750", "copy it again"),
         (header(1, size=0xFFFFFFFE) + bytes(1500), "is cut short: its header states 2,147,483,647", "ffmpeg"),
         (header(1, size=0), "has no samples", "remove it"),
-        (header(1, size=600) + bytes(600), r"has 300 samples \(18.75 ms\), the network takes 480", "add silence"),
+        (header(1, size=600) + bytes(600), r"has 300 samples \(18.75 ms\), but the network reads 480", "add silence"),
         (header(1, channels=0) + bytes(2000), "has an invalid WAV header", "ffmpeg"),
         (header(1)[:30], "ends inside its header", "copy the file again"),
         (b"", "is empty", "copy the file again"),
@@ -112,8 +116,8 @@ def test_other_files_are_refused_with_what_to_do(tmp_path: Path, content: bytes,
     ("ports", "message"),
     [
         ([{**PORT, "shape": [1, 49, 40]}], r"is \[1, 49, 40\] int16, not a row of audio samples\n.*chain"),
-        ([{**PORT, "dtype": "float32"}], r"is \[1, 480\] float32, audio is int16\n.*encoding: \{dtype: int16"),
-        ([PORT, PORT], "the network has 2 inputs, a WAV file fills one"),
+        ([{**PORT, "dtype": "float32"}], r"is \[1, 480\] float32, but audio is int16\n.*encoding: \{dtype: int16"),
+        ([PORT, PORT], "the network has 2 inputs, but a WAV file provides one"),
     ],
 )
 def test_a_network_that_does_not_take_samples_is_named(tmp_path: Path, ports: Any, message: str) -> None:
@@ -129,7 +133,7 @@ def test_steps_are_whole_samples_and_the_rate_is_the_front_end_s(tmp_path: Path)
     with pytest.raises(StageError, match=r"a step of 0\.3ms is 4.8 samples at 16,000 samples per second"):
         audio_of(AudioOptions(step="0.3ms"), None, ()).step(480)
     assert audio_of(None, 8_000, ()) == Audio(AudioOptions(), 8_000, frontend=True)
-    with pytest.raises(StageError, match="front end takes 8,000") as caught:
+    with pytest.raises(StageError, match="front end reads 8,000") as caught:
         audio_of(AudioOptions(sample_rate=16_000), 8_000, ("inputs", "audio"))
     assert caught.value.at == ("inputs", "audio", "sample_rate")
 
@@ -172,15 +176,15 @@ def test_labels_over_time(tmp_path: Path, name: str, text: str, labels: dict[str
     [
         ("l.csv", b"a.wav,0,1,yes\n", "l.csv: the first line is not file,start,end,class"),
         ("l.csv", b"file,start,class\n", "the first line is not file,start,end,class"),
-        ("l.csv", b"file,class\na.wav,\n", "l.csv, line 2: a row has a file and a class"),
+        ("l.csv", b"file,class\na.wav,\n", "l.csv, line 2: the row has no file or no class"),
         ("l.csv", b"file,start,end,class\na.wav,0.3,0.2,yes\n", "line 2: '0.3 0.2' is not the start and end"),
         ("l.csv", b"file,start,end,class\na.wav,nan,inf,yes\n", "line 2: 'nan inf' is not the start and end"),
         ("l.csv", b"file,start,end,class\na.wav,0:03,0:04,yes\n", "line 2: '0:03 0:04' is not the start and end"),
         ("l.csv", b"file,start,end,class\na.wav,200,700,yes\n", "line 2: a label ends at 700 s, a.wav at 1 s"),
-        ("l.csv", b"file,class\nc.wav,yes\n", "no label is of a file in `files`: c.wav"),
+        ("l.csv", b"file,class\nc.wav,yes\n", "`files` has none of the labelled recordings: c.wav"),
         ("l.csv", b"\xff\xfe", "is not text in UTF-8"),
         ("a.txt", b"0.1 0.2 yes\n", r"a.txt, line 1: not `start<tab>end<tab>class`"),
-        ("c.txt", b"0.1\t0.2\tyes\n", "no label is of a file in `files`: c.wav"),
+        ("c.txt", b"0.1\t0.2\tyes\n", "`files` has none of the labelled recordings: c.wav"),
     ],
 )  # fmt: skip
 def test_labels_that_do_not_fit_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -194,7 +198,7 @@ def test_a_file_name_that_several_have_is_that_beside_the_labels(tmp_path: Path)
     lengths = {"x/a.wav": 1.0, "y/a.wav": 1.0}
     read, _ = read_label_times({"y/a.txt": tmp_path / "a.txt"}, lengths)
     assert [len(labels) for labels in read.values()] == [0, 1]
-    with pytest.raises(StageError, match=r"labels/a.txt: several files are a.wav"):
+    with pytest.raises(StageError, match=r"labels/a.txt: several files are named a.wav"):
         read_label_times({"labels/a.txt": tmp_path / "a.txt"}, lengths)
 
 

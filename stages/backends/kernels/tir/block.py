@@ -260,7 +260,7 @@ class Function:
     def call(self, function: str, *arguments: tuple[Buffer, str] | int) -> None:
         """Call a C function on whole buffers, `(buffer, access)`, and integers.
 
-        For functions whose meaning would be too long in TIR, such as an FFT: the layer's `compute` is their reference.
+        Use it for functions that would be too long in TIR, such as an FFT. The layer's `compute` is their reference.
         """
         regions: dict[str, list[Any]] = {"r": [], "w": []}
         for buffer, access in (argument for argument in arguments if isinstance(argument, tuple)):

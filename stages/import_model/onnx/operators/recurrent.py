@@ -1,7 +1,7 @@
 """LSTM, GRU and RNN.
 
 Each direction becomes a layer of TFLite, which keeps its state in variables. An ONNX operator begins each run with the
-state of its inputs, so variables are written before the layer and read behind it.
+state of its inputs, so variables are written before the layer and read after it.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _directions(t: Translation, node: Node, shape: Sequence[int]) -> list[_Direc
 
 
 def _functions(node: Node, count: int) -> list[tuple[str, ...]]:
-    """Return the activations of each direction. Raises Refused for others than the defaults; an RNN may have Relu."""
+    """Return the activations of each direction. Raises Refused unless they are the defaults, or Relu of an RNN."""
     default = _DEFAULTS[node.op]
     stated = [
         name.decode(errors="replace") if isinstance(name, bytes) else str(name)
@@ -180,7 +180,7 @@ def _initial(t: Translation, node: Node, number: int, direction: int, shape: tup
 
 
 def _bind(t: Translation, node: Node, number: int, parts: list[TensorView], axis: int) -> None:
-    """Bind a result whose axis `axis` are the directions, if it is used."""
+    """Bind a result, if it is used. `axis` is the axis of directions."""
     name = node.outputs[number] if number < len(node.outputs) else ""
     if not name or not (t.readers[name] or name in t.outputs):
         return

@@ -1,4 +1,4 @@
-"""The mean of a network's score over the last runs, and a decision, as a TFLite file."""
+"""TFLite file that averages a network's score over the last runs and decides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def smoother(options: Smooth, scores: TensorInfo, source: str) -> bytes:
     index = options.index if options.index is not None else 0
     if elements > 1 and options.index is None:
         raise StageError(
-            f"{source} writes {elements} scores", hint=f"smooth: {{index: 0}} to {elements - 1} selects one"
+            f"{source} writes {elements} scores", hint=f"select one with smooth: {{index: 0}} to {elements - 1}"
         )
     if index >= elements:
         raise StageError(f"smooth has index {index}; {source} writes {elements} scores, 0 to {elements - 1}")

@@ -55,13 +55,13 @@ def _check_kind(options: Any) -> Any:
 
 
 class FrontendPart(_Part):
-    """From samples of sound to features."""
+    """Part that computes features from samples."""
 
     frontend: Annotated[MicroFrontend | LogMel | Mfcc, Field(discriminator="kind"), BeforeValidator(_check_kind)]
 
 
 class SmoothPart(_Part):
-    """From scores to a decision."""
+    """Part that averages scores and decides."""
 
     smooth: Smooth
 
@@ -109,7 +109,7 @@ class ChainModel(StrictModel):
         for at, part in enumerate(parts):
             for key in ("inputs", "convert") if isinstance(part, NetworkPart) and not at else ():
                 if key in part.model_fields_set:
-                    raise mistake("connects a part to the one before, and this is the first", at, key, key=True)
+                    raise mistake("connects a part to the one before it, but this is the first", at, key, key=True)
             if isinstance(part, FrontendPart) and at:
                 raise mistake("a front end must be the first part", at, "frontend", key=True)
             if isinstance(part, SmoothPart) and not at:

@@ -121,12 +121,15 @@ WRONG = {
     "two outputs": ({"states": {"hn": "h", "y": "h"}}, "the outputs 'hn' and 'y' of net.onnx both write the state 'h'"),
     "another shape": ({"states": {"y": "h"}}, "output 'y' is [2, 1, 3, 4], input 'h' is [1, 3, 4]"),
     "another type": ({"states": {"i": "h"}}, "output 'i' is int64, input 'h' is float"),
-    "no input left": ({"states": {"hn": "h"}, "constants": {"x": 0}}, "net.onnx has no input that is not a state"),
+    "no input left": ({"states": {"hn": "h"}, "constants": {"x": 0}}, "net.onnx has no input besides its states"),
     "a constant that is not there": ({"constants": {"sr": 1}}, "net.onnx has no input 'sr'"),
-    "a constant of another size": ({"constants": {"h": [1.0, 2.0]}}, "input 'h' of net.onnx is [1, 3, 4]; 2 values"),
+    "a constant of another size": (
+        {"constants": {"h": [1.0, 2.0]}},
+        "input 'h' of net.onnx has the shape [1, 3, 4], but 2 values",
+    ),
     "a constant of another type": (
         {"constants": {"n": 1.5}},
-        "input 'n' of net.onnx is int64; 1.5 is not a value of it",
+        "input 'n' of net.onnx is int64; 1.5 is not a valid value",
     ),
 }
 

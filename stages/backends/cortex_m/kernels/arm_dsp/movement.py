@@ -56,7 +56,7 @@ class Concatenation(_Rows, WordConcatenation):
 
 
 class Slide(_Rows, WordSlide):
-    """Rows of a window moved within its state."""
+    """Move of a window's rows within its state."""
 
     name = "arm_dsp.slide"
     row_alignment = 1
@@ -64,7 +64,7 @@ class Slide(_Rows, WordSlide):
 
 
 class Variable(_Rows, WordVariable):
-    """A whole state, read or written."""
+    """Copy of a complete state."""
 
     name = "arm_dsp.variable"
     row_alignment = 1

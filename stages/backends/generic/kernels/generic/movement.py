@@ -141,7 +141,7 @@ class Concatenation(_Copying):
 
 
 class Slide(_Copying):
-    """Rows of a window moved within its state, by the C library's memmove or by words."""
+    """Move of a window's rows within its state, by memmove or by words."""
 
     name = "generic.slide"
     row_alignment = 8

@@ -126,7 +126,7 @@ def _run(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
 
 
 def _moved(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
-    """Return y[i] = x[i] of memory that may overlap: from its last element on if y is behind x."""
+    """Return y[i] = x[i] for buffers that may overlap: in descending order if y is after x."""
     count = copy.axes[-1].extent
     last = count - 1 if copy.target_offset > copy.source_offset else 0
 

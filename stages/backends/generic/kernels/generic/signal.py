@@ -169,7 +169,7 @@ class _Fft(Signal):
         }
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return instructions: `per_stage` for each number in each stage of radix 4."""
+        """Return instructions: Return `per_stage` instructions per number and stage of radix 4."""
         from math import log
 
         half = view.op.length // 2

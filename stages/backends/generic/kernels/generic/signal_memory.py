@@ -1,4 +1,4 @@
-"""TFLM's signal operators that remember samples, in portable C."""
+"""TFLM's signal operators with state, in portable C."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class FilterBank(generic.FilterBank):
             return "weights below 0"
         bins = view.inputs[0].shape[-1]
         if any(first + count > bins for first, count, _ in self._pairs(view)):
-            return f"weights of the last of {bins} bins, which are no pairs"
+            return f"weights of the last of {bins} bins, an odd number"
         return ""
 
     def _pairs(self, view: LayerView) -> list[tuple[int, int, Array]]:

@@ -2,8 +2,8 @@
 #include "rvp_intrinsics.h"
 #include "signal.h"
 
-/* Rows of energies do not all begin at a register.
- * sum += energies of two bins times the low halves of their weights; behind += energies times the upper halves. */
+/* Not all rows of energies are aligned to a register.
+ * sum += energies of two bins * low halves of their weights; behind += energies * upper halves. */
 RVP_INLINE void add_two(uint64_t *sum, uint64_t *behind, const uint32_t *energy, const int16_t *w)
 {
 #if __riscv_xlen == 64

@@ -44,7 +44,7 @@ def _why_not_streamed(content: Content) -> str:
             f"int16 samples; the input is {port['dtype']} {port['shape']}"
         )
     dtype = model["outputs"][0]["dtype"]
-    return "" if dtype == "int8" else f"the harness of sww compares int8 scores, the output is {dtype}"
+    return "" if dtype == "int8" else f"the harness of sww compares int8 scores, but the output is {dtype}"
 
 
 def _version(content: Content) -> str:
@@ -57,7 +57,7 @@ def _version(content: Content) -> str:
 
 
 def _streamed(content: Content) -> str:
-    """Return what the streaming wake word's network reads: `window`, `frame`, `samples`, or '' for another input."""
+    """Return the input of the streaming wake word's network: `window`, `frame`, `samples`, or '' for another input."""
     (network,) = content.networks
     port = network.model["inputs"][0]
     kind = _STREAMED.get((port["dtype"], prod(port["shape"])), "")

@@ -1,1 +1,1 @@
-"""Front ends: from samples of sound to features, as TFLite files of signal operators."""
+"""Front ends: TFLite files of signal operators that compute features from audio samples."""

@@ -14,7 +14,7 @@ Milliseconds = Annotated[float, Field(gt=0, le=10_000)]
 
 @dataclass(frozen=True)
 class Features:
-    """Features of one run, frames x channels, as the next part reads them.
+    """Features of one run, frames x channels, in the type of the next part.
 
     frames      new frames per run
     dtype       int8, uint8, int16 or float32

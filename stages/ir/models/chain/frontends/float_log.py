@@ -1,6 +1,6 @@
 """log(1 + x) in float32, with the roundings of the C libraries of microcontrollers.
 
-Front ends compute their filters on the device with log1pf. A result that is rounded otherwise changes filter weights.
+Front ends compute their filters on the device with log1pf. Another rounding would change filter weights.
 """
 
 from __future__ import annotations

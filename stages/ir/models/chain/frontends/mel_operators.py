@@ -101,12 +101,12 @@ def _features(
 
 
 def _tables(factors: Array, bias: Array) -> dict[str, Array]:
-    """Return weights of 16 bits, biases with the half that rounds, and shifts. Raises StageError for a bad scale."""
+    """Return 16-bit weights, biases that include half for rounding, and shifts. Raises StageError for a bad scale."""
     largest = np.abs(factors).max(axis=1)
     shift = np.minimum(np.floor(np.log2(32767 / np.maximum(largest, 1e-30))), _MOST_SHIFT).astype(np.int64)
     scaled = np.rint(bias * 2.0**shift) + 2.0 ** (shift - 1)
     if (shift < 1).any() or (np.abs(scaled) > _MOST_BIAS).any():
-        raise StageError("the features' mean, std and scale have too different sizes for 64-bit sums")
+        raise StageError("the features' mean, std and scale differ too much in magnitude for 64-bit sums")
     weights = np.rint(factors * 2.0 ** shift[:, None]).astype(np.int16)
     return {"weights": weights, "bias": scaled.astype(np.int64), "right_shift": shift.astype(np.int32)}
 
@@ -114,7 +114,7 @@ def _tables(factors: Array, bias: Array) -> dict[str, Array]:
 def _quantization(options: MelFrontend, factors: Array, mean: Array, dtype: str) -> tuple[float, int]:
     """Return scale and zero point for all possible features.
 
-    Logarithms are from that of floor or offset to that of full scale in all samples.
+    The range is from log(floor or offset) to the logarithm of a full-scale signal.
     """
     if dtype not in ("int8", "uint8", "int16"):
         raise StageError(f"features cannot be {dtype}; they are int8, uint8, int16 or float32")

@@ -75,7 +75,7 @@ class MicroFrontend(Frontend):
 
     @property
     def fft_length(self) -> int:
-        """The least power of two that holds a frame."""
+        """The smallest power of two that is not less than the frame."""
         return 1 << (self.frame_size - 1).bit_length()
 
     @property

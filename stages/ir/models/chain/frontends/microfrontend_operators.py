@@ -84,7 +84,7 @@ def _converted(b: SignalBuilder, logarithms: Tensor, features: Features, convers
     if features.dtype == "float32":
         return b.dequantize(logarithms, name="features")
     if features.scale is None:
-        raise StageError(f"microfrontend has no {features.dtype} features without a scale")
+        raise StageError(f"microfrontend cannot compute {features.dtype} features without a scale")
     low, high = _TFLM_SCALES
     fits = features.dtype == "int8" and features.zero_point == -128 and low <= features.scale <= high
     if conversion == "tflm" and not fits:
