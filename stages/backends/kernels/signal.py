@@ -68,7 +68,7 @@ class FrameKernel(Kernel):
 class Window16(FrameKernel):
     """Products with a window whose weights are at most 1: they fit int16.
 
-    `fraction` are the fractional bits of the packed weights. With 15, the weights of 1 must be neighbours: the C
+    `fraction` are the fractional bits of the packed weights. With 15, weights of 1 must be contiguous: the C
     function copies their samples.
     """
 

@@ -6,7 +6,7 @@ A run moves the window by `frames`. A tensor with one row per `stride` frames mo
     last run     padding |   clean rows                  | padding
     this run     padding |   = rows a+step .. b  | new   | padding
 
-A clean row depends on frames only, so row i is row i + step of the last run. Rows that see padding are computed in each
+A clean row depends on frames only, so row i is row i + step of the last run. Rows with padding are computed in each
 run.
 """
 
@@ -53,9 +53,9 @@ class Rows:
 class Pieces:
     """The rows of a tensor that a run has; empty ranges are (0, 0).
 
-    head   rows that see the padding before the window, computed in each run
+    head   rows with padding before the window, computed in each run
     kept   rows from the last run
-    fresh  new rows and those that see the padding after the window, computed in each run; they follow `kept`
+    fresh  new rows and those with padding after the window, computed in each run; they follow `kept`
     """
 
     head: Range

@@ -1,8 +1,8 @@
 """The reference of networks with operators that LiteRT's reference kernels lack.
 
-The file is cut, in the order of its operators, into partitions. LiteRT runs most of them, each as a file with the
-tensors of the whole network. Operators that only its optimized kernels have are separate partitions. TFLM's signal
-operators are computed by TFLM's interpreter, plug-in operators by their `reference`.
+The file is cut, in the order of its operators, into partitions. LiteRT runs most partitions, each as a file with all
+tensors of the network. Operators that only its optimized kernels have are separate partitions. TFLM's signal operators
+are computed by TFLM's interpreter, plug-in operators by their `reference`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TFLM's own interpreter as the reference of its signal operators.
 
-Each operator runs in an interpreter of its own, as a file of that operator, so that every tensor between operators can
-be compared. The interpreter keeps the operator's state. TFLM's kernels of one axis run once for each frame, in order.
+Each operator runs as a separate file in a separate interpreter, so that all tensors in between can be compared. The
+interpreter keeps the operator's state. TFLM's kernels of one axis run once for each frame, in order.
 """
 
 from __future__ import annotations

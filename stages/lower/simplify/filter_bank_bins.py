@@ -1,8 +1,7 @@
 """Connect a filter bank to the energies, without the copies in between.
 
 Front ends of TFLM set the energies of bins outside of the filter bank to zero: casts to int32 and back, a slice and a
-concatenation with zeros. The weights of these bins are zero too. So the filter bank can read the energies before all
-that.
+concatenation with zeros. The weights of these bins are zero too. So the filter bank can read the energies directly.
 """
 
 from __future__ import annotations

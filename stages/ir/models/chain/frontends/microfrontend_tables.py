@@ -43,8 +43,8 @@ def window(size: int) -> Array:
 def filter_bank(channels: int, lower_hz: float, upper_hz: float, sample_rate: int, fft_length: int) -> FilterBank:
     """Return the mel filters (filterbank_util.c).
 
-    A bin between two centers counts for both channels: with its weight for the upper one, with its unweight for the
-    lower one. Raises StageError for filters above the spectrum.
+    A bin between two centers adds to both channels: its weight to the upper one, its
+    unweight to the lower one. Raises StageError for filters above the spectrum.
     """
     low, high = _mel(np.float32(lower_hz)), _mel(np.float32(upper_hz))
     spacing = np.float32((high - low) / np.float32(channels + 1))
