@@ -146,10 +146,8 @@ def _directions(t: Translation, node: Node, shape: Sequence[int]) -> list[_Direc
 def _functions(node: Node, count: int) -> list[tuple[str, ...]]:
     """Return the activations of each direction. Raises Refused unless they are the defaults, or Relu of an RNN."""
     default = _DEFAULTS[node.op]
-    stated = [
-        name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-        for name in node.attributes.get("activations", [])
-    ]
+    values = node.attributes.get("activations", [])
+    stated = [name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in values]
     names = tuple(name.lower() for name in stated) or default * count
     functions = [names[at * len(default) : (at + 1) * len(default)] for at in range(count)]
     allowed = (("tanh",), ("relu",)) if node.op == "RNN" else (default,)
