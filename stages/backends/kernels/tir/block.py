@@ -290,6 +290,24 @@ class Function:
         return Lowering(self._builder.get(), tuple(self._roles), intrinsics)
 
 
+def over_images(function: str, block: Block, images: int) -> Lowering:
+    """Return a layer that is `block` for each image.
+
+    Its operands are x and y of an image, constants, which it reads, and scratch, which it writes.
+    """
+    operands = {operand.name: operand for operand in block.operands}
+    x, y = operands.pop("x"), operands.pop("y")
+    with Function(function) as f:
+        image = f.input(0, (images, *x.shape), x.dtype)
+        given = {o.name: f.constant(o.name, o.shape, o.dtype) for o in operands.values() if o.access == "r"}
+        out = f.output(0, (images, *y.shape), y.dtype)
+        given |= {o.name: f.scratch(o.name, o.shape, o.dtype) for o in reversed(operands.values()) if o.access != "r"}
+        with f.loop(("n", images)) as (n,):
+            first = (n, 0, 0, 0)
+            f.place(block, x=(image, *first), y=(out, *first), **given)
+    return f.lowering()
+
+
 def _substitute(value: Expr, axes: dict[Any, Any]) -> Expr:
     """Return `value` with each loop variable replaced by its block axis."""
     if isinstance(value, int):

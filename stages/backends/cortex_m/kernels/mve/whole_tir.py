@@ -8,7 +8,7 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.cortex_m.kernels.mve.whole_window import BLOCK, CHUNK, FIELDS, block_count, chunks_of
-from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 
 if TYPE_CHECKING:
@@ -33,25 +33,15 @@ def depthwise(view: LayerView, function: str) -> Lowering:
             scaled = requantize(b.acc[0], b.params[block, 1, lane], b.params[block, 2, lane], "lowered")
             store(b.y, output(view, scaled), 0, 0, c)
 
-    constants = (
+    operands = (
+        Operand("x", x.shape[1:], x.dtype),
         Operand("params", (blocks, 3, BLOCK), "int32"),
         Operand("weights", (blocks, chunks, BLOCK, CHUNK), "int8"),
         Operand("offsets", (chunks * CHUNK,), "uint16"),
         Operand("fields", FIELDS.shape, "int32"),
-    )
-    operands = (
-        Operand("x", x.shape[1:], x.dtype),
-        *constants,
         Operand("y", y.shape[1:], y.dtype, "w"),
         accumulator(),
     )
     arguments = lambda b: [b.x, b.params, b.weights, b.offsets, b.y, b.fields]  # noqa: E731
     image = Block("image", operands, meaning, function, arguments)
-    with Function("depthwise_conv2d") as f:
-        source = f.input(0, x.shape, x.dtype)
-        given = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}
-        out = f.output(0, y.shape, y.dtype)
-        acc = f.scratch("acc", (1,), "int32")
-        with f.loop(("n", y.shape[0])) as (n,):
-            f.place(image, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), acc=acc, **given)
-    return f.lowering()
+    return over_images("depthwise_conv2d", image, x.shape[0])

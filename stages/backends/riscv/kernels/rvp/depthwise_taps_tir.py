@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
-from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import padded
 from stages.backends.kernels.tir.words import byte
@@ -74,22 +74,4 @@ def scratch_bytes(view: LayerView, lanes: int) -> int:
 
 def depthwise(view: LayerView, lanes: int, fields: Structure) -> Lowering:
     """Loop over images."""
-    x, y, block = view.inputs[0], view.outputs[0], _image(view, lanes, fields)
-    with Function("depthwise_conv2d") as f:
-        image = f.input(0, x.shape, x.dtype)
-        params = f.constant("params", block.operands[1].shape, "int32")
-        taps = f.constant("taps", fields.shape, "int32")
-        out = f.output(0, y.shape, y.dtype)
-        acc = f.scratch("acc", (1,), "int32")
-        scratch = f.scratch("scratch", (scratch_bytes(view, lanes),), "int8")
-        with f.loop(("n", y.shape[0])) as (n,):
-            f.place(
-                block,
-                x=(image, n, 0, 0, 0),
-                params=params,
-                y=(out, n, 0, 0, 0),
-                scratch=scratch,
-                taps=taps,
-                acc=acc,
-            )
-    return f.lowering()
+    return over_images("depthwise_conv2d", _image(view, lanes, fields), view.inputs[0].shape[0])

@@ -8,7 +8,7 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.matrix import depth_of, run_elements
-from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import padded
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
@@ -62,25 +62,4 @@ def convolution(view: LayerView, lanes: int, load_bytes: int, fields: Structure)
 
     `load_bytes`: bytes per load, a register or one lane of it.
     """
-    x, y, block = view.inputs[0], view.outputs[0], _image(view, lanes, load_bytes, fields)
-    shapes = {operand.name: operand.shape for operand in block.operands}
-    with Function("conv2d") as f:
-        image = f.input(0, x.shape, x.dtype)
-        weights = f.constant("weights", shapes["weights"], "int8")
-        params = f.constant("params", shapes["params"], "int32")
-        layer = f.constant("layer", fields.shape, "int32")
-        out = f.output(0, y.shape, y.dtype)
-        acc = f.scratch("acc", (1,), "int32")
-        scratch = f.scratch("scratch", shapes["scratch"], "int8")
-        with f.loop(("n", y.shape[0])) as (n,):
-            f.place(
-                block,
-                x=(image, n, 0, 0, 0),
-                weights=weights,
-                params=params,
-                y=(out, n, 0, 0, 0),
-                scratch=scratch,
-                layer=layer,
-                acc=acc,
-            )
-    return f.lowering()
+    return over_images("conv2d", _image(view, lanes, load_bytes, fields), view.inputs[0].shape[0])

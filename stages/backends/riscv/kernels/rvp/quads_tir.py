@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
-from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import padded
 from stages.backends.riscv.kernels.rvp.quad_lines import QUADS, QuadLines
@@ -73,17 +73,4 @@ def _image(view: LayerView, lines: QuadLines) -> Block:
 
 def convolution(view: LayerView, lines: QuadLines) -> Lowering:
     """Loop over images."""
-    x, y, block = view.inputs[0], view.outputs[0], _image(view, lines)
-    operands = {operand.name: operand for operand in block.operands}
-    with Function("conv2d") as f:
-        image = f.input(0, x.shape, x.dtype)
-        buffers = {name: f.constant(name, operands[name].shape, operands[name].dtype) for name in _CONSTANTS}
-        out = f.output(0, y.shape, y.dtype)
-        buffers["acc"] = f.scratch("acc", (1,), "int32")
-        buffers["scratch"] = f.scratch("scratch", operands["scratch"].shape, "int8")
-        with f.loop(("n", y.shape[0])) as (n,):
-            f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), **buffers)
-    return f.lowering()
-
-
-_CONSTANTS = ("weights", "params", "quads", "layer")
+    return over_images("conv2d", _image(view, lines), view.inputs[0].shape[0])
