@@ -41,22 +41,27 @@ def add(operator: Operator, writer: GraphWriter) -> None:
         _power_of_two_sum(operator, writer, (a, b), [exponent or 0 for exponent in exponents])
         return
     twice = 2 * max(a.scale, b.scale)
-    fixed = [quantize_multiplier(tensor.scale / twice) for tensor in (a, b)]
-    output = quantize_multiplier(twice / ((1 << left_shift) * out.scale))
+    fields = _rescaled(operator, (a, b), left_shift, twice / ((1 << left_shift) * out.scale))
+    writer.layer(Add(op=name, **fields), [a, b], out)  # type: ignore[arg-type]
+
+
+def _rescaled(operator: Operator, inputs: Sequence[Tensor], left_shift: int, output_scale: float) -> dict[str, Any]:
+    """Return the fields of a layer whose inputs are shifted to the left and rescaled to twice the larger scale."""
+    twice = 2 * max(tensor.scale for tensor in inputs)
+    multipliers, shifts = zip(*(quantize_multiplier(tensor.scale / twice) for tensor in inputs), strict=True)
+    output_multiplier, output_shift = quantize_multiplier(output_scale)
     low, high = operator.clamp
-    op = Add(
-        op=name,  # type: ignore[arg-type]
-        zero_points=(a.zero_point, b.zero_point),
-        left_shift=left_shift,
-        multipliers=(fixed[0][0], fixed[1][0]),
-        shifts=(fixed[0][1], fixed[1][1]),
-        output_multiplier=output[0],
-        output_shift=output[1],
-        output_zero_point=out.zero_point,
-        act_min=low,
-        act_max=high,
-    )
-    writer.layer(op, [a, b], out)
+    return {
+        "zero_points": tuple(tensor.zero_point for tensor in inputs),
+        "left_shift": left_shift,
+        "multipliers": multipliers,
+        "shifts": shifts,
+        "output_multiplier": output_multiplier,
+        "output_shift": output_shift,
+        "output_zero_point": operator.outputs[0].zero_point,
+        "act_min": low,
+        "act_max": high,
+    }
 
 
 def _power_of_two_sum(
@@ -118,23 +123,9 @@ def squared_difference(operator: Operator, writer: GraphWriter) -> None:
     match = operator.expect(quantized(core), "quantize(square(dequantize(a) - dequantize(b)))")
     a, b = operand(operator, writer, match[x], 0), operand(operator, writer, match[y], 1)
     out = operator.outputs[0]
-    twice = 2 * max(a.scale, b.scale)
-    fixed = [quantize_multiplier(tensor.scale / twice) for tensor in (a, b)]
-    shift = SQUARED_DIFFERENCE_SHIFT
-    output = quantize_multiplier(twice * twice / float32_product(1 << 2 * shift, out.scale))
-    low, high = operator.clamp
-    op = SquaredDifference(
-        zero_points=(a.zero_point, b.zero_point),
-        left_shift=shift,
-        multipliers=(fixed[0][0], fixed[1][0]),
-        shifts=(fixed[0][1], fixed[1][1]),
-        output_multiplier=output[0],
-        output_shift=output[1],
-        output_zero_point=out.zero_point,
-        act_min=low,
-        act_max=high,
-    )
-    writer.layer(op, [a, b], out)
+    twice, shift = 2 * max(a.scale, b.scale), SQUARED_DIFFERENCE_SHIFT
+    fields = _rescaled(operator, (a, b), shift, twice * twice / float32_product(1 << 2 * shift, out.scale))
+    writer.layer(SquaredDifference(**fields), [a, b], out)
 
 
 def div(operator: Operator, writer: GraphWriter) -> None:

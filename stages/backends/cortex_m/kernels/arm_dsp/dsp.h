@@ -75,22 +75,6 @@ DSP_INLINE int32_t dsp_smmlar(int32_t x, int32_t y, int32_t sum)
     return result;
 }
 
-/* The same with the product subtracted: (2^32 * sum - x * y + 2^31) >> 32. */
-DSP_INLINE int32_t dsp_smmlsr(int32_t x, int32_t y, int32_t sum)
-{
-    int32_t result;
-    __asm__("smmlsr %0, %1, %2, %3" : "=r"(result) : "r"(x), "r"(y), "r"(sum));
-    return result;
-}
-
-/* Clipped to 0...255. */
-DSP_INLINE uint32_t dsp_usat_8(int32_t x)
-{
-    uint32_t result;
-    __asm__("usat %0, #8, %1" : "=r"(result) : "r"(x));
-    return result;
-}
-
 /* Clipped to int16. */
 DSP_INLINE int32_t dsp_ssat_16(int32_t x)
 {
