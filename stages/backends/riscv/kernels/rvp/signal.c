@@ -23,7 +23,7 @@ void rvp_window(const int16_t *x, const int16_t *weights, int16_t *y, int32_t fr
     }
 }
 
-/* The largest half of those that are 0 or more, of all. */
+/* Return the largest of all halves that are 0 or more. */
 RVP_INLINE int32_t largest_half(rvp_word most)
 {
 #if __riscv_xlen == 64

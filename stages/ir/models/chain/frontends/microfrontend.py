@@ -22,7 +22,7 @@ Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 class NoiseReduction(StrictModel):
-    """Subtraction of the estimated noise. Smoothing is that of even and of odd channels."""
+    """Subtraction of the estimated noise. `even_smoothing` and `odd_smoothing` are for even and odd channels."""
 
     smoothing_bits: Annotated[int, Field(ge=0, le=16)] = 10
     even_smoothing: Unit = 0.025
