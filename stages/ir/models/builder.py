@@ -230,7 +230,9 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         return self.emit("SOFTMAX", [x], None, _unit_range(x, 256), name, "SoftmaxOptions", fields)
 
     def quantize(self, x: Tensor, dtype: str, out: Quant, *, name: str = "quantize") -> Tensor:
-        """QUANTIZE: float32 to 8 bits, or from one 8-bit quantization (or type) to another."""
+        """QUANTIZE: float32 to integers, or from one quantization or integer type to another."""
+        if dtype == "uint8" and x.dtype in ("int16", "int32"):  # LiteRT needs this exact way through int8
+            x = self.quantize(x, "int8", (out[0], out[1] - 128), name=f"{name}/int8")
         output = self.tensor(name, x.shape, dtype, *out)
         self.operator("QUANTIZE", [x], [output], "QuantizeOptions", version=2 if x.scale else 1)
         return output

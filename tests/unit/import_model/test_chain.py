@@ -97,6 +97,23 @@ def test_convert_requantizes() -> None:
     np.testing.assert_array_equal(run(made.file.data, inputs), expected)
 
 
+@pytest.mark.parametrize(("source", "reader"), [("int16", "uint8"), ("uint8", "int16")])
+def test_convert_between_uint8_and_int16(source: str, reader: str) -> None:
+    quantization = {"int16": (0.01, 0), "uint8": (0.02, 130)}
+    parts = []
+    for dtype, shape, result in ((source, (1, 200), (200, 1)), (reader, (200, 1), (1, 200))):
+        b = ModelBuilder()
+        b.output(b.reshape(b.input("x", shape, dtype, *quantization[dtype]), result))
+        parts.append(b.build())
+    made = joined(*chain(parts[0], (parts[1], {"convert": True})))
+    x = np.linspace(*((-400, 396) if source == "int16" else (0, 255)), 200).round().astype(source)
+    (scale, zero), (new_scale, new_zero) = quantization[source], quantization[reader]
+    low, high = (0, 255) if reader == "uint8" else (-(1 << 15), (1 << 15) - 1)
+    real = (x.astype(np.int64) - zero) * round(scale * 100) / round(new_scale * 100)
+    expected = np.clip(np.sign(real) * np.floor(np.abs(real) + 0.5) + new_zero, low, high)
+    np.testing.assert_array_equal(run(made.file.data, [[x[None]]])[0][0].reshape(-1), expected)
+
+
 @pytest.mark.parametrize(
     ("dtype", "window", "index"), [("int8", 1, None), ("uint8", 3, 1), ("float32", 4, 0), ("int8", 5, 2)]
 )
