@@ -28,6 +28,7 @@ from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
+from stages.ir.reference.partitions import reference_of
 
 Array = npt.NDArray[np.float32]
 
@@ -57,17 +58,10 @@ def clip(word: str, random: np.random.RandomState, seconds: float = 1.2) -> tupl
 
 
 def features(samples: npt.NDArray[np.int16]) -> npt.NDArray[np.int8]:
-    """Return int8[frames, 40], computed by TFLM."""
-    from tflite_micro import runtime
-
-    file = build_frontend(MicroFrontend(), Features(1, "int8", SCALE, ZERO_POINT))
-    interpreter = runtime.Interpreter.from_bytes(file, arena_size=200_000)
-    rows = []
-    for start in range(0, len(samples) - STEP + 1, STEP):
-        interpreter.set_input(samples[None, start : start + STEP], 0)
-        interpreter.invoke()
-        rows.append(interpreter.get_output(0).reshape(-1))
-    return np.array(rows, np.int8)
+    """Return int8[frames, 40], computed by the front end's reference."""
+    reference = reference_of(build_frontend(MicroFrontend(), Features(1, "int8", SCALE, ZERO_POINT)))
+    starts = range(0, len(samples) - STEP + 1, STEP)
+    return np.array([reference.run([samples[None, start : start + STEP]])[0].reshape(-1) for start in starts], np.int8)
 
 
 def examples(random: np.random.RandomState, count: int) -> tuple[Array, Array]:

@@ -110,6 +110,10 @@ class ScaleBits16(FrameKernel):
 
     ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_bits"})
 
+    def integers(self, view: LayerView) -> Sequence[int]:
+        """Return frames, samples per frame, and whether -2^15 is ignored."""
+        return (*super().integers(view), int(view.op.ignores_lowest))
+
 
 class ScaleUp16(FrameKernel):
     """A frame shifted left."""

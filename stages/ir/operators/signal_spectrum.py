@@ -51,25 +51,35 @@ class ScaleBits(LayerOp):
     """First output of SignalFftAutoScale: the left shift that uses all bits of each frame.
 
     It is 15 minus the bits of the largest magnitude; 0 if all samples are 0. The magnitude of -2^15 counts as -2^15, as
-    TFLM stores it in an int16: the next sample replaces it.
+    TFLM stores it in an int16: the next sample replaces it. With `ignores_lowest`, -2^15 does not count, as in
+    microfrontend (window.c).
     """
 
     op: Literal["signal_scale_bits"] = "signal_scale_bits"
     alias: ClassVar[str] = "signal_fft_auto_scale"
     any_type: ClassVar[bool] = True
+    ignores_lowest: bool = False
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the shift of each frame."""
-        import numpy as np
 
-        frames = inputs[0].reshape(-1, inputs[0].shape[-1]).astype(np.int64)
-        bits = [15 - int(largest).bit_length() if largest > 0 else 0 for largest in map(_largest_magnitude, frames)]
-        return np.array(bits, np.int32).reshape(view.outputs[0].shape)
+        frames = inputs[0].reshape(-1, inputs[0].shape[-1])
+        return scale_bits(frames, self.ignores_lowest).reshape(view.outputs[0].shape)
 
 
-def _largest_magnitude(frame: Array) -> int:
+def scale_bits(frames: Array, ignores_lowest: bool) -> Array:
+    """Return the left shift of each frame, int32[frames]; see ScaleBits."""
     import numpy as np
 
+    largest = [_largest_magnitude(frame, ignores_lowest) for frame in frames.astype(np.int64)]
+    return np.array([15 - value.bit_length() if value > 0 else 0 for value in largest], np.int32)
+
+
+def _largest_magnitude(frame: Array, ignores_lowest: bool) -> int:
+    import numpy as np
+
+    if ignores_lowest:
+        return int(np.abs(frame[frame > -(1 << 15)]).max(initial=0))
     lowest = np.flatnonzero(frame == -(1 << 15))
     if not lowest.size:
         return int(np.abs(frame).max())
@@ -91,11 +101,7 @@ class ScaleUp(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the shifted samples."""
-        import numpy as np
-
-        x, bits = inputs
-        factors = np.where((bits >= 0) & (bits < 16), 1 << (bits & 15), 0)
-        return (x.astype(np.int64) * factors[..., None]).astype(np.int16)
+        return scaled_up(*inputs)
 
 
 class Rfft(LayerOp):
@@ -160,6 +166,22 @@ def _window(operation: Operation) -> None:
     window_options(operation)
     constant(operation, 1, last_axis(operation))
     output_types(operation, "int16")
+
+
+def scaled_up(x: Array, bits: Array) -> Array:
+    """Return frames shifted left by their bits, modulo 2^16; zeros for bits outside of 0 to 15."""
+    import numpy as np
+
+    factors = np.where((bits >= 0) & (bits < 16), 1 << (bits & 15), 0)
+    return (x.astype(np.int64) * factors[..., None]).astype(np.int16)
+
+
+def _auto_scale_reference(operation: Operation, *arrays: Array | None) -> list[Array]:
+    """Return the outputs of FirmlineFftAutoScale."""
+    (x,) = arrays
+    assert x is not None
+    bits = scale_bits(x.reshape(-1, x.shape[-1]), True).reshape(x.shape[:-1])
+    return [scaled_up(x, bits), bits]
 
 
 def _auto_scaled(operation: Operation) -> list[Shape]:
@@ -262,6 +284,15 @@ OPERATORS = (
         Tensors((1, 1), (2, 2), types=("int16",), results=("int16", "int32")),
         (ScaleBits, ScaleUp),
         lambda operation: output_types(operation, "int16", "int32"),
+    ),
+    Operator(
+        "CUSTOM:FirmlineFftAutoScale",
+        _auto_scaled,
+        Tensors((1, 1), (2, 2), types=("int16",), results=("int16", "int32")),
+        quantization=Quantization(scales="any", check=lambda operation: output_types(operation, "int16", "int32")),
+        legalization=Legalization((ScaleBits, ScaleUp), opaque=True),
+        litert=LiteRT(reference=_auto_scale_reference),
+        limits="SignalFftAutoScale in which -2^15 does not count, as in microfrontend; its formula is the reference",
     ),
     signal_operator(
         "Rfft",

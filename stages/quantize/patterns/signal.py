@@ -30,8 +30,17 @@ def window(operator: Operator, writer: GraphWriter) -> None:
 
 def auto_scale(operator: Operator, writer: GraphWriter) -> None:
     """SignalFftAutoScale: the bits of each frame, then its shift."""
+    _auto_scale(operator, writer, ScaleBits())
+
+
+def microfrontend_scale(operator: Operator, writer: GraphWriter) -> None:
+    """FirmlineFftAutoScale: as auto_scale, but -2^15 does not count."""
+    _auto_scale(operator, writer, ScaleBits(ignores_lowest=True))
+
+
+def _auto_scale(operator: Operator, writer: GraphWriter, bits_layer: ScaleBits) -> None:
     (x,), (scaled, bits) = operands(operator, writer, 1), operator.outputs
-    writer.layer(ScaleBits(), [x], bits)
+    writer.layer(bits_layer, [x], bits)
     writer.layer(ScaleUp(), [x, bits], scaled)
 
 
@@ -133,6 +142,7 @@ def _state(writer: GraphWriter, name: str, shape: tuple[int, ...], dtype: Any) -
 PATTERNS = {
     "CUSTOM:SignalWindow": window,
     "CUSTOM:SignalFftAutoScale": auto_scale,
+    "CUSTOM:FirmlineFftAutoScale": microfrontend_scale,
     "CUSTOM:SignalRfft": rfft,
     "CUSTOM:SignalIrfft": irfft,
     "CUSTOM:SignalEnergy": energy,

@@ -20,9 +20,11 @@ def signals() -> dict[str, np.ndarray]:
     rng, times = np.random.default_rng(0), np.arange(8000)
     steps = np.zeros(8000, np.int16)
     steps[[1000, 3000]] = 32767, -32768
+    steps[4000 + 160 : 8000 : 161] = -32768  # at all places of a frame, also in the middle, where weights are 1
+    clipped = np.clip(60_000 * np.sin(times * 0.3), -32768, 32767).astype(np.int16)
     drawn = {f"noise of {level}": rng.integers(-level, level + 1, 8000).astype(np.int16) for level in (3, 300, 32767)}
     sweep = (30000 * np.sin(times**2 * 4e-5)).astype(np.int16)
-    return {**drawn, "sweep": sweep, "steps": steps, "silence": np.zeros(8000, np.int16)}
+    return {**drawn, "sweep": sweep, "steps": steps, "clipped": clipped, "silence": np.zeros(8000, np.int16)}
 
 
 @pytest.mark.parametrize("frames", [1, 3])

@@ -1,4 +1,4 @@
-/* Left shift of a frame of int16, as in SignalFftAutoScale of TFLM. */
+/* Left shift of a frame of int16, as in SignalFftAutoScale of TFLM and in microfrontend. */
 #ifndef FIRMLINE_AUTO_SCALE_H
 #define FIRMLINE_AUTO_SCALE_H
 
@@ -10,11 +10,13 @@ static inline int32_t fl_scale_bits(uint32_t bits)
     return bits ? __builtin_clz(bits) - 17 : 0;
 }
 
-/* The same for a frame with -2^15: its magnitude does not fit int16 and becomes -2^15. */
-static inline int32_t fl_scale_bits_of_lowest(const int16_t *x, int32_t size)
+/* The same for a frame with -2^15. Its magnitude does not fit int16 and becomes -2^15, as in TFLM; or it is ignored. */
+static inline int32_t fl_scale_bits_of_lowest(const int16_t *x, int32_t size, int32_t ignored)
 {
     int32_t largest = 0;
     for (int32_t i = 0; i < size; i++) {
+        if (ignored && x[i] == INT16_MIN)
+            continue;
         if (x[i] > largest)
             largest = x[i];
         else if (-x[i] > largest)

@@ -53,7 +53,7 @@ DSP_INLINE uint32_t magnitudes(uint32_t x)
         any |= magnitudes(b);                                                                    \
     } while (0)
 
-void arm_dsp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size)
+void arm_dsp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size, int32_t ignored)
 {
     for (; frames > 0; frames--) {
         const int16_t *const start = x;
@@ -65,7 +65,7 @@ void arm_dsp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t
         for (const int16_t *const last = x + (size & 7); x != last; x++)
             any |= magnitudes((uint16_t)*x);
         any = (any | any >> 16) & 0xffff;
-        *bits++ = any >> 15 ? fl_scale_bits_of_lowest(start, size) : fl_scale_bits(any);
+        *bits++ = any >> 15 ? fl_scale_bits_of_lowest(start, size, ignored) : fl_scale_bits(any);
     }
 }
 

@@ -24,7 +24,7 @@ void mve_window(const int16_t *x, const int16_t *weights, int16_t *y, int32_t fr
     }
 }
 
-void mve_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size)
+void mve_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size, int32_t ignored)
 {
     for (; frames > 0; frames--) {
         const int16_t *const start = x;
@@ -35,7 +35,7 @@ void mve_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t siz
             const uint32_t magnitude = (uint32_t)(*x < 0 ? -*x : *x);
             largest = magnitude > largest ? magnitude : largest;
         }
-        *bits++ = largest >> 15 ? fl_scale_bits_of_lowest(start, size) : fl_scale_bits(largest);
+        *bits++ = largest >> 15 ? fl_scale_bits_of_lowest(start, size, ignored) : fl_scale_bits(largest);
     }
 }
 

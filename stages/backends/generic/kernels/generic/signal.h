@@ -8,7 +8,7 @@
 void fl_signal_window(const int16_t *x, const int16_t *weights, int16_t *y, int32_t frames, int32_t size, int32_t shift);
 
 /* For each frame: compute the left shift that uses all bits, and apply it. */
-void fl_signal_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size);
+void fl_signal_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size, int32_t ignored);
 void fl_signal_scale_up(const int16_t *x, const int32_t *bits, int16_t *y, int32_t frames, int32_t size);
 
 /* For each frame: the squared magnitudes of bins [start, end); other bins are 0. */

@@ -34,7 +34,7 @@ def _subtraction(view: LayerView) -> list[int]:
 
 _INTEGERS: Mapping[str, Callable[[LayerView], list[int]]] = {
     "signal_window": lambda view: [*_frames(view), view.op.shift],
-    "signal_scale_bits": _frames,
+    "signal_scale_bits": lambda view: [*_frames(view), int(view.op.ignores_lowest)],
     "signal_scale_up": _frames,
     "signal_energy": _bins,
     "signal_square_root": _frames,

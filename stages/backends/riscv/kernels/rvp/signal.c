@@ -40,7 +40,7 @@ RVP_INLINE int32_t least_half(rvp_word least)
     return (int16_t)rvp_smin16(least, least >> 16);
 }
 
-void rvp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size)
+void rvp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size, int32_t ignored)
 {
     for (; frames > 0; frames--) {
         const int16_t *const start = x;
@@ -57,7 +57,8 @@ void rvp_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t siz
             least = rvp_smin16(least, (uint16_t)*x);
         }
         const int32_t high = largest_half(most), low = least_half(least);
-        *bits++ = low == INT16_MIN ? fl_scale_bits_of_lowest(start, size) : fl_scale_bits((uint32_t)(high > -low ? high : -low));
+        *bits++ = low == INT16_MIN ? fl_scale_bits_of_lowest(start, size, ignored)
+                                   : fl_scale_bits((uint32_t)(high > -low ? high : -low));
     }
 }
 

@@ -69,6 +69,12 @@ class MicroFrontend(Frontend):
         if not 33 <= self.frame_size <= 2048:
             message = f"{self.window_ms:g} ms is a frame of {self.frame_size} samples; it must have 33 to 2,048"
             raise mistake(message, "window_ms", beside=("sample_rate",))
+        if self.pcan and self.noise_reduction.smoothing_bits < self.correction_bits:
+            raise mistake(
+                f"must be at least {self.correction_bits} for an FFT of {self.fft_length} points",
+                "noise_reduction",
+                "smoothing_bits",
+            )
         if self.pcan and self.snr_shift(self.pcan) < 0:
             raise mistake(f"{self.pcan.gain_bits} gain bits are too few for an FFT of {self.fft_length} points", "pcan")
         return self

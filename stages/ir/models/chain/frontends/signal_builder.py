@@ -10,7 +10,7 @@ from stages.ir.models.builder import ModelBuilder, Tensor
 class SignalBuilder(ModelBuilder):
     """A front end under construction for `frames` frames per run.
 
-    With one frame, tensors of features have no axis of frames, so TFLM's own interpreter runs the file.
+    With one frame, tensors of features have no axis of frames, as TFLM's own interpreter needs them.
     """
 
     def __init__(self, frames: int) -> None:
