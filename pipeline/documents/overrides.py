@@ -67,9 +67,12 @@ def check_assignments(arguments: Iterable[tuple[str, str]], known: Sequence[str]
         if not value.strip(" \t,;"):
             raise RecipeError(f"{name}= is empty", hint="give a value, or remove it")
         if values.setdefault(name, value) != value:
-            context = "in a recipe with a matrix " if name == "model" else ""
+            if name == "run_on":
+                raise RecipeError("duplicate run_on=; a run uses one board", hint="remove one of them")
             combined = escape.name(f"{name}={values[name]},{value}")
-            raise RecipeError(f"duplicate {name}=; {context}{combined} selects all of them")
+            context = "in a recipe with a matrix " if name == "model" else ""
+            effect = "assigns all of them" if name == "set" else "selects all of them"
+            raise RecipeError(f"duplicate {name}=; {context}{combined} {effect}")
 
 
 class OverridePathError(RecipeError):

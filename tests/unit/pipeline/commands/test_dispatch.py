@@ -105,6 +105,8 @@ MESSAGES = (
     ("run kws_rvp --targets zzz", "ERROR: target=zzz: unknown target 'zzz'\nknown targets: "),
     ("gc kws_rvp", "ERROR: doit gc takes no 'kws_rvp'\n"),
     ("run recipe=kws_rvp recipe=ad_rvp", "ERROR: duplicate recipe=; recipe=kws_rvp,ad_rvp selects all of them"),
+    ("run kws_rvp set=a=1 set=b=[2]", "ERROR: duplicate set=; set=a=1,b=[2] assigns all of them\n"),
+    ("run kws_rvp run_on=gdb://a:1 run_on=gdb://b:1", "ERROR: duplicate run_on=; a run uses one board\n"),
     ("forget", "ERROR: 'forget' is a doit command that Firmline does not support: the artifact store decides"),
 )
 
