@@ -16,6 +16,7 @@ from pipeline.plugins.registry import Registry
 from pipeline.project import Project
 from pipeline.recipes.model_entry import MODEL_SOURCES
 from pipeline.recipes.recipe import Recipe, recipe_model
+from stages.ir.models.chain.spec import PART_SOURCES
 from stages.ir.models.spec import option_names
 
 SCHEMA = "recipe.schema.json"
@@ -110,7 +111,7 @@ def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any
     written: content of the mapping; it selects the kind, and for a model the operator.
     """
     written, variants = written or {}, _schemas_at(schema, path)
-    kinds = [source for source in MODEL_SOURCES if source in written] if path == ("model",) else []
+    kinds = [source for source in _sources(path) if source in written]
     if kinds:
         variants = [variant for variant in variants if kinds[0] in variant.get("properties", {})]
     variants = [variant for variant in variants if _is_of_kind(variant, written)] or variants
@@ -125,12 +126,20 @@ def _is_of_kind(variant: dict[str, Any], written: Mapping[str, Any]) -> bool:
     return all(written.get(name, value) == value for name, value in constants.items())
 
 
-def model_kinds_with(schema: dict[str, Any], key: str) -> list[str]:
-    """Return the kinds of models with a key: `file`, `url`, `zoo`, `op`."""
+def _sources(path: YamlPath) -> tuple[str, ...]:
+    """Return the keys that select the kind of a model, or of a part of a chain; () for another mapping."""
+    if path[:2] == ("model", "chain") and len(path) == 3:
+        return (*MODEL_SOURCES, *PART_SOURCES)
+    return MODEL_SOURCES if path == ("model",) else ()
+
+
+def model_kinds_with(schema: dict[str, Any], path: YamlPath) -> list[str]:
+    """Return the kinds of models, or of a chain's parts, with the last key of `path`: `file`, `url`, `zoo`, `op`."""
+    *above, key = path
     variants = [
-        variant["properties"] for variant in _schemas_at(schema, ("model",)) if key in variant.get("properties", {})
+        variant["properties"] for variant in _schemas_at(schema, tuple(above)) if key in variant.get("properties", {})
     ]
-    return [source for source in MODEL_SOURCES if any(source in properties for properties in variants)]
+    return [source for source in _sources(tuple(above)) if any(source in properties for properties in variants)]
 
 
 def nearest_places(schema: dict[str, Any], path: YamlPath, most: int) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from pipeline.documents.chains import networks_of
 from pipeline.documents.document import YamlPath
 from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
@@ -68,7 +69,11 @@ def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
     path: list[str | int] = []
     location = list(detail["loc"])
     for index, part in enumerate(location):
-        if location[:index] == ["model"] or (index == 2 and location[0] == "stages"):
+        if (
+            location[:index] == ["model"]
+            or (index == 2 and location[0] == "stages")
+            or _is_chain_part(location[:index])
+        ):
             # The name of the union member, which may also be a key in it, as `url`.
             continue
         if has_part(data, part):
@@ -77,6 +82,11 @@ def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
             continue
         path.append(part)
     return tuple(path)
+
+
+def _is_chain_part(location: list[str | int]) -> bool:
+    """Return whether a location of pydantic is a part of a chain."""
+    return location[:3] == ["model", "chain", "chain"] and len(location) == 4
 
 
 def _mistake_path(detail: ErrorDetails) -> YamlPath:
@@ -156,13 +166,29 @@ def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPa
         data = data[part]
     known, key = known_keys(schema, used[:-1], data), str(path[-1])
     guess = did_you_mean(name, known)
-    if path[:-1] == ("model",) and (kinds := model_kinds_with(schema, key)):
-        guess = f"; it belongs to a model given by {' or '.join(kinds)}"
+    if places := _of_networks(schema, path, data):
+        guess = f"; it is {' or '.join(places)}"
+    elif kinds := model_kinds_with(schema, used):
+        guess = f"; it belongs to a {'model' if len(path) == 2 else 'part'} given by {' or '.join(kinds)}"
     elif (places := nearest_places(schema, used, 1 if guess else 2)) and ".".join(map(str, path)) not in places:
         guess = f"; it is {' or '.join(places)}"
         if places == [key]:
             guess = "; it is a top-level key"
     return f"unknown key '{name}'{guess}", known
+
+
+def _of_networks(schema: dict[str, Any], path: YamlPath, model: Any) -> list[str]:
+    """Return the paths of an option of `model` in the networks of a chain that have it."""
+    from pipeline.recipes.json_schema import known_keys
+
+    if path[:-1] != ("model",):
+        return []
+    places = [("model", "chain", at) for at in networks_of(model)]
+    return [
+        ".".join(map(str, (*place, path[-1])))
+        for place in places
+        if path[-1] in known_keys(schema, place, model["chain"][place[-1]])
+    ]
 
 
 def _shown_value(value: Any) -> str:

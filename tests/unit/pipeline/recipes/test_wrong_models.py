@@ -35,6 +35,10 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "frontend.kind: should be microfrontend, log_mel, mfcc; is mfc; did you mean 'mfcc'?",
         ),
         ("{chain: [{frontend: {mels: 40}}]}", "frontend: needs a kind: microfrontend, log_mel, mfcc"),
+        (
+            "{chain: [{zoo: ds_cnn}, {file: a.tflite, incremental: {axis: 9}}]}",
+            "4:69: model.chain.1.incremental.axis: should be less than or equal to 7, is 9",
+        ),
     ],
 )
 def test_invalid_models_are_refused_at_their_position(project: FakeProject, entry: str, message: str) -> None:
@@ -62,6 +66,26 @@ def test_a_conflicting_value_is_named_too(project: FakeProject) -> None:
             "{chain: [{frontend: {kind: log_mel, coefficients: 13}}]}",
             "'coefficients'",
             "kind, sample_rate, window_ms, step_ms, frames, window_samples",
+        ),
+        (
+            "{chain: [{zoo: ds_cnn}, {smooth: {}, inputs: {a: b}}]}",
+            "'inputs'; it belongs to a part given by file or url or zoo",
+            "name, smooth",
+        ),
+        (
+            "{chain: [{zoo: ds_cnn}, {smooth: {}, incremental: true}]}",
+            "'incremental'; it belongs to a part given by file or url or zoo",
+            "name, smooth",
+        ),
+        (
+            "{chain: [{file: a.tflite, incremental: {frame: 2}}]}",
+            "'frame'; did you mean 'frames'?",
+            "frames, axis",
+        ),
+        (
+            "{chain: [{zoo: ds_cnn}, {file: a.tflite}, {smooth: {}}], incremental: true}",
+            "'incremental'; it is model.chain.0.incremental or model.chain.1.incremental",
+            "chain",
         ),
     ],
 )
