@@ -24,7 +24,7 @@ from stages.ir.models.chain.spec import ChainModel, FrontendPart, NetworkPart, S
 from stages.ir.models.chain.window import sliding_window
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.declaration import INTEGERS
-from stages.ir.operators.table import OPERATORS
+from stages.ir.operators.table import has_state
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several
@@ -112,7 +112,7 @@ def _features(frontend: Frontend, following: Network | None) -> Features:
     if following is None:
         return Features(frontend.frames or 1)
     reader, frames = _feature_reader(frontend, following)
-    new_frames = frontend.frames or (frames if _has_state(following.file.info) else 1)
+    new_frames = frontend.frames or (frames if has_state(following.file.info) else 1)
     if new_frames > frames:
         raise StageError(
             f"the front end computes {new_frames} frames per run, but {following.name} reads {frames}",
@@ -133,10 +133,6 @@ def _feature_reader(frontend: Frontend, network: Network) -> tuple[TensorInfo, i
             hint="Set the front end's number of channels to that of the network.",
         )
     return reader, prod(sizes) // channels
-
-
-def _has_state(info: ModelInfo) -> bool:
-    return any(operator.op in OPERATORS and OPERATORS[operator.op].tensors.state for operator in info.operators)
 
 
 def _zero_point(tensor: TensorInfo) -> int:

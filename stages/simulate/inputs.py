@@ -94,6 +94,7 @@ def make_inputs(
                 inferences.append(Inference(data, name, first=step == 0, drawn=True))
     from_files: list[Inference] = []
     audio = audio_of(config.audio, rate, _AUDIO)
+    _check_step(audio, files, ports, stateful)
     for name, path in files.items():
         with error_at(*_blamed(config, name)):
             if name == LABELS:
@@ -105,6 +106,13 @@ def make_inputs(
     if not inferences:
         raise StageError("there is no input", hint="set random, extremes or files", at=_FILES[:-1])
     return inferences
+
+
+def _check_step(audio: Audio, files: Mapping[str, Path], ports: Sequence[Port], stateful: bool) -> None:
+    """Raise StageError if the step of WAV files does not fit a network with state."""
+    if stateful and len(ports) == 1 and any(map(is_wav, files.values())):
+        with error_at(*_AUDIO, "step"):
+            audio.check_contiguous(prod(ports[0]["shape"]))
 
 
 def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | None, audio: Audio) -> list[Inference]:
@@ -120,12 +128,15 @@ def check_files(
     ports: Sequence[Port] | None,
     classes: int | None,
     rate: int | None = None,
+    *,
+    stateful: bool = False,
 ) -> None:
     """Raise the errors of `make_inputs` and `recordings` early. Of the values in files, only indices are read.
 
-    `ports` and `classes` are None if they are not known yet. `rate` is as for `make_inputs`.
+    `ports` and `classes` are None if they are not known yet. `rate` and `stateful` are as for `make_inputs`.
     """
     audio = audio_of(config.audio, rate, _AUDIO)
+    _check_step(audio, files, ports or (), stateful)
     if ports is not None and config.encoding is not None:
         ports = [stored_as(port, config.encoding) for port in ports]
     count = 0

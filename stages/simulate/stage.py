@@ -77,6 +77,7 @@ class SimulateStage(Stage[SimulateConfig]):
         from stages.ir.models.index_ranges import imported_rules
         from stages.ir.models.local_model import local_model
         from stages.ir.models.spec import is_onnx
+        from stages.ir.operators.table import has_state
         from stages.ir.samples.network import inputs_and_classes
         from stages.ir.samples.wav import model_rate
         from stages.simulate.inputs import check_files
@@ -84,7 +85,8 @@ class SimulateStage(Stage[SimulateConfig]):
         info = local_model(model, root, made)
         rules = imported_rules(made["import"]) if is_onnx(model) and "import" in made else None
         ports, classes = (None, None) if info is None else inputs_and_classes(info, rules)
-        check_files(config.inputs, files, ports, classes, model_rate(model))
+        stateful = info is not None and has_state(info)
+        check_files(config.inputs, files, ports, classes, model_rate(model), stateful=stateful)
 
     def run(self, job: Job[SimulateConfig]) -> None:
         """Run the firmware and write its results."""

@@ -13,6 +13,7 @@ from importlib import import_module
 
 import stages.ir.operators
 from stages.ir.layers import LayerOp
+from stages.ir.model_info import ModelInfo
 from stages.ir.operators.declaration import Operator
 from stages.ir.operators.plugins import PluginModule, PluginOperators, load_plugins
 
@@ -125,3 +126,8 @@ def layer_of(name: str) -> type[LayerOp] | None:
     """Class of the layers with this `op`, None if there is none."""
     built_in = _built_in().layer_names
     return built_in[name] if name in built_in else plugin_operators().layers.get(name)
+
+
+def has_state(info: ModelInfo) -> bool:
+    """Return whether an operator of the graph keeps values between inferences."""
+    return any(operator.op in OPERATORS and OPERATORS[operator.op].tensors.state for operator in info.operators)

@@ -56,6 +56,15 @@ class Audio:
             )
         return int(samples)
 
+    def check_contiguous(self, window: int) -> None:
+        """Raise StageError if windows of `window` samples overlap or leave gaps, for a network with state."""
+        if self.step(window) != window:
+            raise StageError(
+                f"step is {self.options.step}, but the network has state: a run continues after the {window:,} samples "
+                f"({1000 * window / self.rate:g} ms) of the run before it",
+                hint="remove step; to change the samples of a run, set `frames` or `step_ms` of the front end",
+            )
+
 
 def audio_of(options: AudioOptions | None, rate: int | None, at: Sequence[str | int]) -> Audio:
     """Return the options for a network.

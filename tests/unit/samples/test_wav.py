@@ -23,11 +23,11 @@ PORT = {"name": "samples", "dtype": "int16", "shape": [1, 480], "bytes": 960}
 RAMP = np.arange(1000, dtype=np.int16)
 
 
-def inputs(folder: Path, ports: Any = (PORT,), **options: Any) -> list[Any]:
+def inputs(folder: Path, ports: Any = (PORT,), *, stateful: bool = False, **options: Any) -> list[Any]:
     config = InputsConfig(**{"random": 0, "extremes": False, "files": ("*.wav",), **options})
     files = external_files(config, folder)
     check_files(config, files, list(ports), 4)
-    return make_inputs(config, list(ports), files, 4, stateful=True)
+    return make_inputs(config, list(ports), files, 4, stateful=stateful)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,19 @@ def test_a_file_is_a_sequence_of_windows_and_the_rest_is_dropped(
     assert all((window == np.arange(window[0], window[0] + 480)).all() for window in values)
     assert [sample.first for sample in samples] == ([True] + [False] * (len(begins) - 1)) * 2
     assert [sample.recording for sample in samples] == ["a.wav"] * len(begins) + ["b two.WAV"] * len(begins)
+
+
+@pytest.mark.parametrize("step", [320, "20ms", 960])
+def test_runs_of_a_network_with_state_read_contiguous_samples(tmp_path: Path, step: int | str) -> None:
+    write_wav(tmp_path / "a.wav", RAMP)
+    message = (
+        rf"step is {step}, but the network has state: .* 480 samples \(30 ms\) of the run before it\n.*remove step"
+    )
+    with pytest.raises(StageError, match=message) as caught:
+        inputs(tmp_path, audio=AudioOptions(step=step), stateful=True)
+    assert caught.value.at == ("stages", "simulate", "inputs", "audio", "step")
+    for same in (480, "30ms", None):
+        assert len(inputs(tmp_path, audio=AudioOptions(step=same), stateful=True)) == 2
 
 
 def test_samples_become_real_numbers_by_the_encoding(tmp_path: Path) -> None:
