@@ -27,7 +27,8 @@ class InputsConfig(StageConfig):
     With state, each of `random` and `extremes` is a sequence of `steps` inferences, and each file is a sequence. The
     state is reset before each sequence. The default is 8 steps; for an incremental network 8 more than fill its window.
     `labels` is a .npy with the class of each inference from `files`; for WAV files also a .csv or .tsv with the columns
-    file, start, end and class, or Audacity's label tracks, such as labels/*.txt.
+    file, start, end and class, or Audacity's label tracks, such as labels/*.txt. [] states that no keyword is spoken in
+    any WAV file.
     """
 
     random: int = Field(default=4, ge=0, le=10_000)
@@ -37,7 +38,7 @@ class InputsConfig(StageConfig):
     files: tuple[Pathname, ...] = ()
     encoding: Encoding | None = None
     audio: AudioOptions | None = None
-    labels: Pathname | None = None
+    labels: Pathname | tuple[()] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> InputsConfig:

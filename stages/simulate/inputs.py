@@ -35,10 +35,12 @@ _AUDIO = ("stages", "simulate", "inputs", "audio")
 def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
     """Return the files that `config` names, by display name. Raises StageError for a glob without a match."""
     files = files_named(config.files, root, _FILES)
-    if config.labels is not None and is_over_time(config.labels):
+    if not config.labels:
+        return files
+    if is_over_time(config.labels):
         tracks = files_named((config.labels,), root, _LABELS)
         files |= {f"{LABELS}: {name}": path for name, path in tracks.items()}
-    elif config.labels is not None:
+    else:
         files[LABELS] = located(config.labels, root)
     return files
 
@@ -149,6 +151,8 @@ def check_files(
                 if ports is not None and config.encoding is None and any(RANGE in port for port in ports):
                     read_inferences(name, path, ports, audio)
     label_times(files, audio)
+    if config.labels == () and not any(map(is_wav, files.values())):
+        raise StageError("`labels: []` is for WAV files, but `files` has none", hint="remove `labels`", at=_LABELS)
 
 
 def label_times(files: Mapping[str, Path], audio: Audio) -> tuple[dict[str, list[Label]], list[str]]:
@@ -195,7 +199,7 @@ def recordings(
         "sample_rate": audio.rate,
         "step": audio.step(window),
         "window": window,
-        "labelled": any(map(is_labels, files)),
+        "labelled": config.labels == () or any(map(is_labels, files)),
         "files": described,
         "warnings": warnings,
     }

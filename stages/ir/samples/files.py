@@ -309,7 +309,8 @@ def read_labels(name: str, path: Path, count: int, classes: int | None, of: str)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != count:
         raise StageError(
             f"{name}: {list(labels.shape)} {labels.dtype} is not one integer class for "
-            f"each of the {count} inferences from {of}"
+            f"each of the {count} inferences from {of}",
+            hint="replace or remove `labels`",
         )
     for number, label in enumerate(labels):
         if label < 0 or (classes is not None and label >= classes):

@@ -23,6 +23,7 @@ from stages.support.messages.wording import several
 
 TABLES = (".csv", ".tsv")
 TRACK = ".txt"
+NO_LABELS = "set=stages.simulate.inputs.labels=null"
 _COLUMNS = "file,start,end,class"
 _ROUNDING = 0.1  # seconds by which a label may end after its recording
 
@@ -76,7 +77,8 @@ def read_label_times(
     if unknown and not any(labels.values()):
         missing = several([escape.name(name) for name in dict.fromkeys(unknown)], 3)
         raise StageError(
-            f"{names}: `files` has none of the labelled recordings: {missing}", hint="use the names in `files`"
+            f"{names}: `files` has none of the labelled recordings: {missing}",
+            hint=f"use the names in `files`, or replace or remove the labels: {NO_LABELS}",
         )
     warnings = []
     if unknown:

@@ -37,12 +37,18 @@ def _result(audio: Mapping[str, Any], keyword: Mapping[str, Any]) -> str:
     """`3 of 4 detected, 0.61 s after the start (0.80 s at most); 2 false accepts`."""
     if not audio["labelled"]:
         return _count(keyword["detections"], "detection") + ", no labels to compare with"
+    if not keyword["labels"]:
+        return f"never spoken; {', '.join(_wrong(keyword))}"
     text = f"{keyword['detected']:,} of {keyword['labels']:,} detected"
     if delay := keyword["after_start"]:
         text += f", {delay['mean']:.2f} s after the start ({delay['most']:.2f} s at most)"
-    parts = [_count(keyword["false_accepts"], "false accept")]
-    parts += [f"{keyword[kind]:,} {kind}" for kind in ("confused", "repeated") if keyword[kind]]
-    return f"{text}; {', '.join(parts)}"
+    return f"{text}; {', '.join(_wrong(keyword))}"
+
+
+def _wrong(keyword: Mapping[str, Any]) -> list[str]:
+    """`2 false accepts`, `1 confused`."""
+    wrong = [f"{keyword[kind]:,} {kind}" for kind in ("confused", "repeated") if keyword[kind]]
+    return [_count(keyword["false_accepts"], "false accept"), *wrong]
 
 
 def _count(number: int, noun: str) -> str:

@@ -128,6 +128,13 @@ def test_figures_of_a_score(tmp_path: Path) -> None:
     assert np.array_equal(series.samples(series.recordings[0]), np.arange(105))
 
 
+def test_recordings_without_the_word_have_a_rate(tmp_path: Path) -> None:
+    series = read(tmp_path, {"room.wav": ([[ON]] + [[OFF]] * 18 + [[ON]], [])}, [SCORE])
+    lines = dict(audio_lines({**audio_section(series, DetectionOptions(), ("yes",)), "load": None}))
+    assert lines["keyword"] == "yes: never spoken; 2 false accepts"
+    assert lines["false accepts"] == "2 in 1.05 s: 6,857 per hour"
+
+
 def test_the_network_s_own_decision_replaces_the_threshold(tmp_path: Path) -> None:
     steps = [[ON, OFF, 0], [ON, OFF, 1], [OFF, ON, 1], [OFF, OFF, 0]]
     files: Any = {"a.wav": (steps, [("no", None, None)])}

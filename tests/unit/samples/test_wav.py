@@ -194,7 +194,7 @@ def test_labels_over_time(tmp_path: Path, name: str, text: str, labels: dict[str
         ("l.csv", b"file,start,end,class\na.wav,nan,inf,yes\n", "line 2: 'nan inf' is not the start and end"),
         ("l.csv", b"file,start,end,class\na.wav,0:03,0:04,yes\n", "line 2: '0:03 0:04' is not the start and end"),
         ("l.csv", b"file,start,end,class\na.wav,200,700,yes\n", "line 2: a label ends at 700 s, a.wav at 1 s"),
-        ("l.csv", b"file,class\nc.wav,yes\n", "`files` has none of the labelled recordings: c.wav"),
+        ("l.csv", b"file,class\nc.wav,yes\n", r"recordings: c.wav\n.*remove the labels: set=stages\.simulate\.inputs\.labels=null"),
         ("l.csv", b"\xff\xfe", "is not text in UTF-8"),
         ("a.txt", b"0.1 0.2 yes\n", r"a.txt, line 1: not `start<tab>end<tab>class`"),
         ("c.txt", b"0.1\t0.2\tyes\n", "`files` has none of the labelled recordings: c.wav"),
@@ -231,6 +231,16 @@ def test_the_labels_of_a_run_are_part_of_its_files(tmp_path: Path) -> None:
         ("b.wav", 5, 2),
     ]
     assert described["files"][1]["labels"] == [{"name": "yes", "start": 0.01, "end": 0.02}]
+    assert described["labelled"]
+    for labels, labelled in (((), True), (None, False)):
+        without = InputsConfig(random=1, files=("*.wav",), labels=labels)
+        found = recordings(without, samples, [PORT], external_files(without, tmp_path))
+        assert found is not None
+        assert (found["labelled"], [file["labels"] for file in found["files"]]) == (labelled, [[], []])
+    np.save(tmp_path / "x.npy", np.zeros((1, 480), np.int16))
+    arrays = InputsConfig(files=("x.npy",), labels=())
+    with pytest.raises(StageError, match=r"`labels: \[\]` is for WAV files"):
+        check_files(arrays, external_files(arrays, tmp_path), None, None)
     (tmp_path / "b.txt").write_text("1\t2\tyes\n")
     with pytest.raises(StageError, match=r"ends at 2 s, b\.wav at 0\.0625 s") as caught:
         check_files(config, files, None, None)
