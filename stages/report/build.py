@@ -176,7 +176,7 @@ def build_report(
     if audio is not None:
         steps = [at for file in audio["files"] for at in range(file["first"], file["first"] + file["steps"])]
         report["audio"] = {**audio, "load": load(report, [totals[at] for at in steps], audio["step_seconds"], clock)}
-        report["warnings"] += overload(report["audio"]["load"], audio["step_seconds"])
+        report["warnings"] += [*audio["warnings"], *overload(report["audio"]["load"], audio["step_seconds"])]
     ruled = frozenset((block["region"], block["part"]) for block in model.get("blocks", ()) if block.get("rules"))
     return {**report, "advice": advise(Facts(report, tensorized, laid_out, graph, regions, ruled))}
 

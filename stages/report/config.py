@@ -14,13 +14,13 @@ from stages.support.options.strict_model import StrictModel
 class DetectionOptions(StrictModel):
     """How scores over time become detections, for runs with WAV files.
 
-    threshold  score from which a keyword is detected, if the network has no output named `...detected`
+    threshold  score from which a keyword is detected, if the network has no output named `...detected`; by default 0.5
     keywords   classes to detect; by default the only one, or those that labels name
     hold       seconds: a decision that follows another so soon belongs to the same detection
     margin     seconds: a detection so long after a label's end still belongs to the label
     """
 
-    threshold: float = 0.5
+    threshold: float | None = None
     keywords: tuple[str, ...] = ()
     hold: float = Field(default=0.5, ge=0, le=3600)
     margin: float = Field(default=0.75, ge=0, le=3600)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.base import StageError
 from stages.report.audio.events import CONFUSED, FALSE, HIT, REPEATED, Detection, Expected, beginnings, judge
 from stages.report.audio.events import quiet_seconds as quiet_length
+from stages.report.audio.keywords import Keywords
 from stages.report.audio.series import Recording, Series
 from stages.support.messages import escape
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TABLE = "audio.csv"
 PICTURE = "audio.svg"
-_AT = ("stages", "report", "detection", "keywords")
+DEFAULT_THRESHOLD = 0.5
 
 
 def read_series(artifacts: Mapping[str, Path], classes: Sequence[str]) -> Series | None:
@@ -39,7 +39,7 @@ def read_series(artifacts: Mapping[str, Path], classes: Sequence[str]) -> Series
 
 def audio_section(series: Series, options: DetectionOptions, classes: Sequence[str]) -> dict[str, Any]:
     """Return `audio` of report.json, without `load`. Raises StageError for keywords and labels that are not classes."""
-    keywords = _Keywords(series, options, classes)
+    keywords = Keywords(series, options, classes)
     files, totals, quiet = [], {index: _Total() for index in keywords.indices}, 0.0
     for recording in series.recordings:
         expected = list(keywords.expected(recording, series.seconds(recording)))
@@ -60,7 +60,7 @@ def audio_section(series: Series, options: DetectionOptions, classes: Sequence[s
         "score": series.score or None,
         "decision": series.decision or None,
         "features": series.features or None,
-        "threshold": None if series.decision else options.threshold,
+        "threshold": None if series.decision else _threshold(options),
         "classes": keywords.names,
         "labelled": series.labelled,
         "keywords": [total.described(keywords.names[index]) for index, total in totals.items()],
@@ -68,7 +68,21 @@ def audio_section(series: Series, options: DetectionOptions, classes: Sequence[s
         "quiet_seconds": quiet if series.labelled else None,
         "false_accepts_per_hour": 3600 * false / quiet if series.labelled and quiet else None,
         "files": files,
+        "warnings": [*keywords.warnings, *_unused(series, options)],
     }
+
+
+def _threshold(options: DetectionOptions) -> float:
+    return DEFAULT_THRESHOLD if options.threshold is None else options.threshold
+
+
+def _unused(series: Series, options: DetectionOptions) -> Iterator[str]:
+    """Yield a warning if the recipe sets a threshold, but the network decides."""
+    if series.decision and options.threshold is not None:
+        yield (
+            f"report.detection.threshold {options.threshold:g} has no effect: {escape.name(series.decision)} decides. "
+            "Set the threshold of the chain's smooth, or remove this one"
+        )
 
 
 def write_table(path: Path, series: Series, names: Sequence[str]) -> None:
@@ -88,46 +102,6 @@ def write_table(path: Path, series: Series, names: Sequence[str]) -> None:
 
 def _named(names: Sequence[str], count: int, what: str) -> list[str]:
     return [f"{name} {what}" for name in names] if count == len(names) else [what] * count
-
-
-class _Keywords:
-    """The classes whose detections count: their `indices` in the score, and all `names`."""
-
-    def __init__(self, series: Series, options: DetectionOptions, classes: Sequence[str]) -> None:
-        count, used = (
-            series.classes,
-            dict.fromkeys(label["name"] for file in series.recordings for label in file.labels),
-        )
-        self._single, self._only = count == 1, options.keywords
-        if count == 1:
-            alone = [*options.keywords, *classes[:1], *used]
-            self.names = [alone[0] if len(alone) == 1 or options.keywords or classes else "keyword"]
-            self.indices = [0]
-            return
-        self.names = list(classes) if len(classes) == count else [str(index) for index in range(count)]
-        wanted = [self._index(keyword, _AT) for keyword in options.keywords or used if count]
-        self.indices = sorted(set(wanted))
-
-    def expected(self, recording: Recording, seconds: float) -> Iterator[Expected]:
-        """Yield the labels of keywords in a recording."""
-        for label in recording.labels:
-            if self._only and label["name"] not in self._only:
-                continue
-            index = 0 if self._single else self._index(label["name"], _AT) if self.names else -1
-            if index in self.indices:
-                whole = label["start"] is None
-                start, end = (0.0, seconds) if whole else (float(label["start"]), float(label["end"]))
-                yield Expected(index, start, end, whole, label["name"])
-
-    def _index(self, name: str, at: tuple[str, ...]) -> int:
-        if name in self.names:
-            return self.names.index(name)
-        known = ", ".join(map(escape.name, self.names[:8]))
-        raise StageError(
-            f"{escape.quoted(name)} is not a class of the network's score: {known}",
-            hint="name the classes in `report: {classes: [...]}`, and the classes to detect in `detection.keywords`",
-            at=at if self._only else (),
-        )
 
 
 class _Total:
@@ -177,7 +151,7 @@ def _detections(
     if decided is None:
         if scores is None:
             return
-        decided = scores >= options.threshold
+        decided = scores >= _threshold(options)
     if decided.shape[1] == 1 and len(keywords) > 1 and scores is not None:  # one decision for all: of the highest score
         decided = decided & (np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, np.newaxis])
     begins = [
@@ -196,7 +170,7 @@ def _column(values: np.ndarray[Any, Any], index: int) -> np.ndarray[Any, Any]:
 def _file(
     series: Series,
     recording: Recording,
-    keywords: _Keywords,
+    keywords: Keywords,
     detections: Sequence[Detection],
     expected: Sequence[Expected],
 ) -> dict[str, Any]:

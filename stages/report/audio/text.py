@@ -16,6 +16,9 @@ def audio_lines(audio: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines += [
         ("keyword", f"{escape.name(keyword['name'])}: {_result(audio, keyword)}") for keyword in audio["keywords"]
     ]
+    if not audio["keywords"] and len(audio["classes"]) > 1:
+        choice = "`report: {classes: [...], detection: {keywords: [...]}}` selects"
+        lines.append(("keyword", f"none of the {len(audio['classes'])} classes is chosen: {choice}"))
     if audio["labelled"] and audio["keywords"]:
         rate = audio["false_accepts_per_hour"]
         per_hour = f": {_rate(rate)} per hour" if rate is not None else ""

@@ -154,6 +154,59 @@ def test_the_network_s_own_decision_replaces_the_threshold(tmp_path: Path) -> No
         audio_section(series, DetectionOptions(keywords=("on",)), ("yes", "no"))
 
 
+THRESHOLD = (
+    "report.detection.threshold 0.9 has no effect: net/detected decides. "
+    "Set the threshold of the chain's smooth, or remove this one"
+)
+OTHER = "labels of 'banana' name none of the classes {}: they count as audio without keyword"
+
+
+@pytest.mark.parametrize(
+    ("output", "classes", "keywords", "warnings"),
+    [
+        (SCORE, ("yes",), (), [OTHER.format("yes")]),
+        (SCORE, (), ("yes",), [OTHER.format("yes")]),
+        (TWO, ("yes", "no"), (), [OTHER.format("yes, no")]),
+        (TWO, ("yes", "no"), ("yes",), [OTHER.format("yes, no")]),
+        (TWO, ("yes", "banana"), ("yes",), []),
+    ],
+)
+def test_labels_of_other_words_are_audio_without_keyword(
+    tmp_path: Path, output: Any, classes: Any, keywords: Any, warnings: list[str]
+) -> None:
+    off = [OFF] * output["bytes"]
+    steps = [[ON, *off[1:]] if at in (4, 14) else off for at in range(20)]  # they end at 0.3 and 0.8 s
+    series = read(tmp_path, {"a.wav": (steps, [("yes", 0.2, 0.3), ("banana", 0.7, 0.9)])}, [output], classes=classes)
+    section = audio_section(series, DetectionOptions(hold=0, margin=0.1, keywords=keywords), classes)
+    (keyword,) = section["keywords"]
+    counts = ("labels", "detected", "false_accepts", "confused")
+    assert [keyword[key] for key in ("name", *counts)] == ["yes", 1, 1, 1, 0]
+    assert section["quiet_seconds"] == pytest.approx(1.05 - 0.2)
+    assert section["warnings"] == warnings
+
+
+def test_doubts_about_labels_and_options(tmp_path: Path) -> None:
+    steps = [[OFF, OFF, 1]] * 3
+    labels = [("Yes", None, None), ("no", None, None)]
+    series = read(tmp_path, {"a.wav": (steps, labels)}, [TWO, FLAG], classes=("yes", "no"))
+    section = audio_section(series, DetectionOptions(threshold=0.9), ("yes", "no"))
+    assert section["warnings"] == [
+        "labels of 'Yes' name none of the classes yes, no: they count as audio without keyword; did you mean 'yes'?",
+        THRESHOLD,
+    ]
+    with pytest.raises(StageError, match="'Yes' is not a class of the network's score: 0, 1"):
+        audio_section(series, DetectionOptions(), ())
+    (tmp_path / "one").mkdir()
+    several = audio_section(read(tmp_path / "one", {"a.wav": ([[OFF]], labels)}, [SCORE]), DetectionOptions(), ())
+    assert several["warnings"] == [
+        "labels of 'Yes', 'no' all count as the keyword; `report: {detection: {keywords: [...]}}` selects some"
+    ]
+    (tmp_path / "none").mkdir()
+    unlabelled = read(tmp_path / "none", {"a.wav": ([[OFF, OFF]], [])}, [TWO], labelled=False)
+    lines = dict(audio_lines({**audio_section(unlabelled, DetectionOptions(), ()), "load": None}))
+    assert lines["keyword"].startswith("none of the 2 classes is chosen: `report: {classes: [...], detection:")
+
+
 def test_features_are_drawn_and_are_no_score(tmp_path: Path) -> None:
     steps = np.random.default_rng(1).integers(-128, 127, (MOST_FILES + 2, 3, 40)).tolist()
     series = read(tmp_path, {f"{at}.wav": (rows, []) for at, rows in enumerate(steps)}, [FEATURES], labelled=False)
