@@ -52,7 +52,7 @@ class ScaleBits(LayerOp):
 
     It is 15 minus the bits of the largest magnitude; 0 if all samples are 0. The magnitude of -2^15 counts as -2^15, as
     TFLM stores it in an int16: the next sample replaces it. With `ignores_lowest`, -2^15 does not count, as in
-    microfrontend (window.c).
+    microfrontend (window.c); a frame of no other samples but zeros is shifted by 15.
     """
 
     op: Literal["signal_scale_bits"] = "signal_scale_bits"
@@ -71,8 +71,10 @@ def scale_bits(frames: Array, ignores_lowest: bool) -> Array:
     """Return the left shift of each frame, int32[frames]; see ScaleBits."""
     import numpy as np
 
-    largest = [_largest_magnitude(frame, ignores_lowest) for frame in frames.astype(np.int64)]
-    return np.array([15 - value.bit_length() if value > 0 else 0 for value in largest], np.int32)
+    wide = frames.astype(np.int64)
+    largest = [_largest_magnitude(frame, ignores_lowest) for frame in wide]
+    least = [0 if ignores_lowest and frame.any() else 1 for frame in wide]  # without others, -2^15 shifts out
+    return np.array([15 - x.bit_length() if x >= low else 0 for x, low in zip(largest, least, strict=True)], np.int32)
 
 
 def _largest_magnitude(frame: Array, ignores_lowest: bool) -> int:

@@ -10,7 +10,8 @@ static inline int32_t fl_scale_bits(uint32_t bits)
     return bits ? __builtin_clz(bits) - 17 : 0;
 }
 
-/* The same for a frame with -2^15. Its magnitude does not fit int16 and becomes -2^15, as in TFLM; or it is ignored. */
+/* The same for a frame with -2^15. Its magnitude does not fit int16 and becomes -2^15, as in TFLM; or it is ignored,
+ * and without other samples but zeros the shift is 15. */
 static inline int32_t fl_scale_bits_of_lowest(const int16_t *x, int32_t size, int32_t ignored)
 {
     int32_t largest = 0;
@@ -22,7 +23,9 @@ static inline int32_t fl_scale_bits_of_lowest(const int16_t *x, int32_t size, in
         else if (-x[i] > largest)
             largest = (int16_t)-x[i];
     }
-    return largest > 0 ? fl_scale_bits((uint32_t)largest) : 0;
+    if (largest > 0)
+        return fl_scale_bits((uint32_t)largest);
+    return ignored ? 15 : 0;
 }
 
 #endif

@@ -1,6 +1,8 @@
 /* TFLM's signal operators; the formulas are in stages/ir/operators/signal_spectrum.py and signal_filter_bank.py. */
 #include "signal.h"
 
+#include "auto_scale.h"
+
 void fl_signal_window(const int16_t *x, const int16_t *weights, int16_t *y, int32_t frames, int32_t size, int32_t shift)
 {
     for (; frames > 0; frames--, x += size, y += size) {
@@ -12,35 +14,16 @@ void fl_signal_window(const int16_t *x, const int16_t *weights, int16_t *y, int3
     }
 }
 
-static int32_t bits_of(uint32_t x) { return x == 0 ? 0 : 32 - __builtin_clz(x); }
-
-/* The largest magnitude is an int16. The magnitude of -2^15 does not fit and becomes -2^15. */
-static int32_t largest_magnitude(const int16_t *x, int32_t size, int32_t ignored)
-{
-    int32_t low = 0, high = 0;
-    for (int32_t i = 0; i < size; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
-    }
-    if (low > INT16_MIN)
-        return -low > high ? -low : high;
-    int32_t largest = 0;
-    for (int32_t i = 0; i < size; i++) {
-        if (ignored && x[i] == INT16_MIN)
-            continue;
-        if (x[i] > largest)
-            largest = x[i];
-        else if (-x[i] > largest)
-            largest = (int16_t)-x[i];
-    }
-    return largest;
-}
-
 void fl_signal_scale_bits(const int16_t *x, int32_t *bits, int32_t frames, int32_t size, int32_t ignored)
 {
     for (; frames > 0; frames--, x += size) {
-        const int32_t largest = largest_magnitude(x, size, ignored);
-        *bits++ = largest > 0 ? 15 - bits_of((uint32_t)largest) : 0;
+        int32_t low = 0, high = 0;
+        for (int32_t i = 0; i < size; i++) {
+            low = x[i] < low ? x[i] : low;
+            high = x[i] > high ? x[i] : high;
+        }
+        *bits++ = low == INT16_MIN ? fl_scale_bits_of_lowest(x, size, ignored)
+                                   : fl_scale_bits((uint32_t)(-low > high ? -low : high));
     }
 }
 
