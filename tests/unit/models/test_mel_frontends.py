@@ -37,7 +37,7 @@ SPEECH = FOLDER / "inputs" / "speech"
 OPTIONS: dict[str, MelFrontend] = {
     "mfcc": Mfcc(),
     "log_mel": LogMel(),
-    "librosa": Mfcc(window_samples=2048, step_samples=512, mels=128, coefficients=20, window_ms=30.0),
+    "librosa": Mfcc(window_samples=2048, step_samples=512, mels=128, coefficients=20),
     "htk speech": Mfcc(
         window_ms=25.0,
         pre_emphasis=0.97,

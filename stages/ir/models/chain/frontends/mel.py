@@ -116,9 +116,12 @@ class MelFrontend(Frontend):
         return self
 
     def _check_samples(self, name: str) -> None:
-        """Raise an error unless a duration is a whole number of samples."""
+        """Raise an error for a duration in two units, or that is not a whole number of samples."""
         key, exact = f"{name}_ms", getattr(self, f"{name}_ms") * self.sample_rate / 1000
-        if getattr(self, f"{name}_samples") is None and (exact < 1 or abs(exact - round(exact)) > 1e-6):
+        samples = getattr(self, f"{name}_samples")
+        if samples is not None and key in self.model_fields_set:
+            raise mistake(f"states the {name} a second time; remove it or {key}", f"{name}_samples", beside=(key,))
+        if samples is None and (exact < 1 or abs(exact - round(exact)) > 1e-6):
             message = f"is {exact:g} samples at {self.sample_rate} Hz; set {name}_samples: {max(round(exact), 1)}"
             raise mistake(message, key)
 
