@@ -23,11 +23,15 @@ from stages.ir.models.chain.smooth import smoother
 from stages.ir.models.chain.spec import ChainModel, FrontendPart, NetworkPart, SmoothPart
 from stages.ir.models.chain.window import sliding_window
 from stages.ir.models.tflite_reader import read
+from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.declaration import INTEGERS
 from stages.ir.operators.table import has_state
 from stages.support.messages import escape
-from stages.support.messages.stage_error import StageError
+from stages.support.messages.stage_error import StageError, error_at
 from stages.support.messages.wording import several
+
+_FRONTEND = ("model", "chain", 0, "frontend")
+_NO_SCALE = ": integers without a scale can only be read as the same type"
 
 
 @dataclass(frozen=True)
@@ -64,14 +68,15 @@ def joined(chain: ChainModel, networks: Sequence[Network]) -> Joined:
     previous = ""
     for at, part in enumerate(chain.chain):
         name = names[at]
-        if isinstance(part, FrontendPart):
-            following = by_place.get(at + 1)
-            outputs = writer.add(build_frontend(part.frontend, _features(part.frontend, following)), name, [None])
-        elif isinstance(part, SmoothPart):
-            outputs = writer.add(_smoothed(part, name, previous, outputs), name, _indices(outputs))
-        else:
-            frontend = chain.frontend if at == 1 else None
-            outputs = writer.network(by_place[at], name, part, previous, outputs, frontend)
+        with error_at("model", "chain", at):
+            if isinstance(part, FrontendPart):
+                following = by_place.get(at + 1)
+                outputs = writer.add(build_frontend(part.frontend, _features(part.frontend, following)), name, [None])
+            elif isinstance(part, SmoothPart):
+                outputs = writer.add(_smoothed(part, at, name, previous, outputs), name, _indices(outputs))
+            else:
+                frontend = chain.frontend if at == 1 else None
+                outputs = writer.network(by_place[at], name, part, previous, outputs, frontend)
         writer.end(name)
         previous = name
     writer.graph.outputs += _indices(outputs)
@@ -112,11 +117,14 @@ def _features(frontend: Frontend, following: Network | None) -> Features:
     if following is None:
         return Features(frontend.frames or 1)
     reader, frames = _feature_reader(frontend, following)
-    new_frames = frontend.frames or (frames if has_state(following.file.info) else 1)
-    if new_frames > frames:
+    is_stateful = has_state(following.file.info)
+    new_frames = frontend.frames or (frames if is_stateful else 1)
+    if new_frames > frames or (is_stateful and new_frames != frames):
+        reads = f"{following.name} reads {frames}{' and has state' if is_stateful else ''}"
         raise StageError(
-            f"the front end computes {new_frames} frames per run, but {following.name} reads {frames}",
-            hint=f"Set frames to {frames} or less.",
+            f"the front end computes {new_frames} frames per run, but {reads}",
+            hint=f"Set frames to {frames}{'' if is_stateful else ' or less'}.",
+            at=(*_FRONTEND, "frames"),
         )
     scale = float(reader.scale[0]) if reader.scale.size else None
     return Features(new_frames, reader.dtype, scale, _zero_point(reader))
@@ -128,9 +136,16 @@ def _feature_reader(frontend: Frontend, network: Network) -> tuple[TensorInfo, i
     reader, channels = info.tensors[info.inputs[0]], frontend.feature_channels
     sizes = [size for size in reader.shape if size != 1]
     if prod(sizes) % channels or (len(sizes) > 1 and sizes[-1] != channels):
+        if len(sizes) > 2:
+            raise StageError(
+                f"{network.name} reads {list(reader.shape)}, which are not features: frames x channels",
+                hint="After a front end, use a network that was trained on its features.",
+                at=("model", "chain", network.at),
+            )
         raise StageError(
             f"{network.name} reads {list(reader.shape)}; the front end computes {channels} features per frame",
             hint="Set the front end's number of channels to that of the network.",
+            at=_FRONTEND,
         )
     return reader, prod(sizes) // channels
 
@@ -139,10 +154,10 @@ def _zero_point(tensor: TensorInfo) -> int:
     return int(tensor.zero_point[0]) if tensor.zero_point.size else 0
 
 
-def _smoothed(part: SmoothPart, name: str, previous: str, outputs: Sequence[TensorInfo]) -> bytes:
+def _smoothed(part: SmoothPart, at: int, name: str, previous: str, outputs: Sequence[TensorInfo]) -> bytes:
     if len(outputs) != 1:
         raise StageError(f"{name} needs one output before it, but {previous} has {len(outputs)}")
-    return smoother(part.smooth, outputs[0], previous)
+    return smoother(part.smooth, outputs[0], previous, ("model", "chain", at, "smooth"))
 
 
 class _Writer:
@@ -169,7 +184,7 @@ class _Writer:
     ) -> list[TensorInfo]:
         """Append a network and its adapters to the part before it."""
         info, file = network.file.info, network.file
-        sources = _sources(info, name, part, previous, outputs)
+        sources = _sources(info, network.at, name, part, previous, outputs)
         bound: list[int | None] = []
         for index, source in zip(info.inputs, sources, strict=True):
             if source is None:
@@ -227,7 +242,7 @@ class _Writer:
 
 
 def _sources(
-    info: ModelInfo, name: str, part: NetworkPart, previous: str, outputs: Sequence[TensorInfo]
+    info: ModelInfo, at: int, name: str, part: NetworkPart, previous: str, outputs: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
     """Return the connected output for each input of a network; None for an input of the chain."""
     if not previous:
@@ -241,14 +256,17 @@ def _sources(
             )
         return [*outputs]
     by_name = {_own(tensor, previous): tensor for tensor in outputs}
-    for wanted, known, whose in (
-        (part.inputs, [tensor.name for tensor in inputs], f"{name} has no input"),
-        (part.inputs.values(), [*by_name], f"{previous} has no output"),
-    ):
-        for text in wanted:
+    names = [tensor.name for tensor in inputs]
+    for key, value in part.inputs.items():
+        for text, known, whose in (
+            (key, names, f"{name} has no input"),
+            (value, [*by_name], f"{previous} has no output"),
+        ):
             if text not in known:
                 raise StageError(
-                    f"{whose} {escape.quoted(text)}", hint=f"It has {several([*map(escape.name, known)], 10)}."
+                    f"{whose} {escape.quoted(text)}",
+                    hint=f"It has {several([*map(escape.name, known)], 10)}.",
+                    at=("model", "chain", at, "inputs", key),
                 )
     return [by_name[part.inputs[tensor.name]] if tensor.name in part.inputs else None for tensor in inputs]
 
@@ -268,12 +286,13 @@ def _adapter(
     b = ModelBuilder()
     x = b.input("x", source.shape, source.dtype, _scale(source), _zero_point(source))
     if _is_other_type(source, reader):
-        if not part.convert:
-            raise StageError(
-                f"{previous} writes {_described(source)}; {name} reads {_described(reader)}",
-                hint="set `convert: true` in that part",
-            )
-        x = _converted(b, x, reader, name)
+        if not (part.convert and _is_convertible(source, reader)):
+            hint = "set `convert: true` in that part"
+            if not _is_convertible(source, reader):
+                hint = f"This cannot be converted{_NO_SCALE if not source.scale.size else ''}."
+            message = f"{previous} writes {_described(source)}; {name} reads {_described(reader)}"
+            raise StageError(message, hint=hint)
+        x = _converted(b, x, reader)
     sizes, wanted = ([size for size in tensor.shape if size != 1] for tensor in (source, reader))
     if prod(sizes) != prod(reader.shape):
         if frontend is None:  # _features has compared them
@@ -303,14 +322,24 @@ def _scale(tensor: TensorInfo) -> float | None:
 
 def _described(tensor: TensorInfo) -> str:
     if not tensor.scale.size:
-        return tensor.dtype
+        return f"{tensor.dtype} without a scale" if tensor.dtype in INTEGERS else tensor.dtype
     return f"{tensor.dtype} of scale {_scale(tensor):.6g}, zero point {_zero_point(tensor)}"
 
 
-def _converted(b: ModelBuilder, x: Any, reader: TensorInfo, name: str) -> Any:
-    if not reader.scale.size and reader.dtype == "float32" and x.scale:
+def _is_convertible(source: TensorInfo, reader: TensorInfo) -> bool:
+    """Return whether `_converted` has a conversion between two types that differ."""
+    if not reader.scale.size:
+        return reader.dtype == "float32" and bool(source.scale.size)
+    if source.dtype == "float32" or source.scale.size:
+        return reader.dtype in INTEGERS
+    return source.dtype == reader.dtype
+
+
+def _converted(b: ModelBuilder, x: Tensor, reader: TensorInfo) -> Tensor:
+    """Append the conversion of `x`. Integers without a scale have the reader's: RESHAPE keeps the bytes."""
+    if not reader.scale.size:
         return b.dequantize(x, name="converted")
-    scale = _scale(reader)
-    if scale is None or (not x.scale and x.dtype != "float32") or reader.dtype not in INTEGERS:
-        raise StageError(f"{name}: {x.dtype} cannot be converted to {_described(reader)}")
-    return b.quantize(x, reader.dtype, (scale, _zero_point(reader)), name="converted")
+    quantization = (float(reader.scale[0]), _zero_point(reader))
+    if x.scale or x.dtype == "float32":
+        return b.quantize(x, reader.dtype, quantization, name="converted")
+    return b.reshape(replace(x, scale=(quantization[0],), zero_point=(quantization[1],)), x.shape, name="converted")

@@ -92,8 +92,7 @@ class ImportStage(Stage[ImportConfig]):
         parts: tuple[Any, ...] = ()
         of_onnx = is_onnx(job.model) and not quantized
         if isinstance(job.model, ChainModel) and not quantized:
-            with error_at("model", "chain"):
-                joined_model, windowed = _joined(job.model, job.files)
+            joined_model, windowed = _joined(job.model, job.files)
             parts = joined_model.parts
             data = joined_model.file.data
         else:
@@ -170,11 +169,11 @@ def _joined(chain: ChainModel, files: Mapping[str, Path]) -> tuple[Joined, _Wind
     for at, part in chain.networks.items():
         prefix, name = f"{at}: ", model_name(part)
         own_files = {key.removeprefix(prefix): path for key, path in files.items() if key.startswith(prefix)}
-        if is_onnx(part):
-            raise StageError(f"{name} is an ONNX file; a chain takes TFLite files")
-        network = normalized(model_bytes(part, own_files), escape.name(name), getattr(part, "signature", None))
+        with error_at("model", "chain", at):
+            network = normalized(model_bytes(part, own_files), escape.name(name), getattr(part, "signature", None))
         frames = chain.frontend.frames if chain.frontend is not None and at == 1 else None
-        names[at], windowed[at] = name, _of_frames(part.window, network, escape.name(name), frames)
+        with error_at("model", "chain", at, "incremental"):
+            names[at], windowed[at] = name, _of_frames(part.window, network, escape.name(name), frames)
     new = joined(chain, [Network(at, names[at], part.network) for at, part in windowed.items()])
     all_facts = [part.facts for part in windowed.values() if part.facts]
     if not all_facts:

@@ -100,11 +100,10 @@ def test_convert_requantizes() -> None:
 @pytest.mark.parametrize(("source", "reader"), [("int16", "uint8"), ("uint8", "int16")])
 def test_convert_between_uint8_and_int16(source: str, reader: str) -> None:
     quantization = {"int16": (0.01, 0), "uint8": (0.02, 130)}
-    parts = []
-    for dtype, shape, result in ((source, (1, 200), (200, 1)), (reader, (200, 1), (1, 200))):
-        b = ModelBuilder()
-        b.output(b.reshape(b.input("x", shape, dtype, *quantization[dtype]), result))
-        parts.append(b.build())
+    parts = [
+        reshaped((shape, dtype, *quantization[dtype]), result)
+        for dtype, shape, result in ((source, (1, 200), (200, 1)), (reader, (200, 1), (1, 200)))
+    ]
     made = joined(*chain(parts[0], (parts[1], {"convert": True})))
     x = np.linspace(*((-400, 396) if source == "int16" else (0, 255)), 200).round().astype(source)
     (scale, zero), (new_scale, new_zero) = quantization[source], quantization[reader]
@@ -136,32 +135,96 @@ def test_smooth_is_the_mean_of_the_last_scores(dtype: str, window: int, index: i
         assert detected[0, 0] == (real > 0.4)
 
 
+def reshaped(source: tuple[Any, ...], shape: tuple[int, ...] = (-1,)) -> bytes:
+    """A network that reads (shape, dtype, scale, zero point) and reshapes it."""
+    b = ModelBuilder()
+    b.output(b.reshape(b.input("x", *source), shape))
+    return b.build()
+
+
+def test_codes_without_a_scale_have_that_of_their_reader() -> None:
+    parts = reshaped(((200, 1), "int8", None, 0)), reshaped(((1, 200), "int8", 0.1, 3), (200, 1))
+    made = joined(*chain(parts[0], (parts[1], {"convert": True})))
+    x = np.arange(-100, 100, dtype=np.int8).reshape(200, 1)
+    np.testing.assert_array_equal(run(made.file.data, [[x]])[0][0], x)
+    (output,) = (made.file.info.tensors[index] for index in made.file.info.outputs)
+    assert (output.scale[0], output.zero_point[0]) == (np.float32(0.1), 3)
+
+
+def streaming() -> bytes:
+    """A network with state over 3 frames of 40 features per run."""
+    b = ModelBuilder()
+    flat = b.reshape(b.input("features", (1, 3, 40), "int8", 0.1, 0), (1, 120))
+    weights = np.ones((6, 120), np.int8), np.ones((6, 3), np.int16)
+    b.output(b.svdf(flat, *weights, scales=(0.01, 0.001, 0.001), out=(0.1, 0)))
+    return b.build()
+
+
+MICRO = {"frontend": {"kind": "microfrontend"}}
+
+
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("parts", "message", "at"),
     [
         (
             (encoder(), encoder()),
             "net_0 writes int8 of scale 0.05, zero point -3; net_1 reads int8 of scale 0.1, zero point 5",
+            (1,),
         ),
-        ((encoder(), decoder((1, 4, 3, 4))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 3, 4]"),
-        ((encoder(), decoder((1, 4, 4, 6))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 4, 6]"),
-        ((encoder(), decoder(inputs=2)), "net_0 has 1 outputs, net_1 2 inputs"),
-        ((encoder(), (decoder(), {"inputs": {"cod": "code_0"}})), "net_1 has no input 'cod'"),
-        ((encoder(), (decoder(), {"inputs": {"code_0": "code"}})), "net_0 has no output 'code'"),
-        ((decoder(), {"smooth": {}}), "net_0 writes 2 scores"),
-        ((decoder(), {"smooth": {"index": 2}}), "smooth has index 2; net_0 writes 2 scores, 0 to 1"),
-        ((decoder(), {"smooth": {"index": 1, "threshold": 1.0}}), "the threshold 1 is outside of the scores"),
-        ((encoder(outputs=2), {"smooth": {}}), "smooth needs one output before it, but net_0 has 2"),
+        ((encoder(), decoder((1, 4, 3, 4))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 3, 4]", (1,)),
+        ((encoder(), decoder((1, 4, 4, 6))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 4, 6]", (1,)),
+        ((encoder(), decoder(inputs=2)), "net_0 has 1 outputs, net_1 2 inputs", (1,)),
         (
-            ({"frontend": {"kind": "microfrontend"}}, decoder()),
-            "net_1 reads [1, 4, 4, 3]; the front end computes 40 features",
+            (encoder(), (decoder(), {"inputs": {"cod": "code_0"}})),
+            "net_1 has no input 'cod'",
+            (1, "inputs", "cod"),
+        ),
+        (
+            (encoder(), (decoder(), {"inputs": {"code_0": "code"}})),
+            "net_0 has no output 'code'",
+            (1, "inputs", "code_0"),
+        ),
+        ((decoder(), {"smooth": {}}), "net_0 writes 2 scores", (1, "smooth")),
+        (
+            (decoder(), {"smooth": {"index": 2}}),
+            "smooth has index 2; net_0 writes 2 scores, 0 to 1",
+            (1, "smooth", "index"),
+        ),
+        (
+            (decoder(), {"smooth": {"index": 1, "threshold": 1.0}}),
+            "the threshold 1 is outside of the scores",
+            (1, "smooth", "threshold"),
+        ),
+        ((encoder(outputs=2), {"smooth": {}}), "smooth needs one output before it, but net_0 has 2", (1,)),
+        (
+            (MICRO, reshaped(((1, 1, 30), "int8", 0.1))),
+            "net_1 reads [1, 1, 30]; the front end computes 40 features",
+            (0, "frontend"),
+        ),
+        ((MICRO, decoder()), "net_1 reads [1, 4, 4, 3], which are not features: frames x channels", (1,)),
+        (
+            ({"frontend": {"kind": "microfrontend", "frames": 2}}, streaming()),
+            "the front end computes 2 frames per run, but net_1 reads 3 and has state\nSet frames to 3.",
+            (0, "frontend", "frames"),
+        ),
+        (
+            (reshaped(((200, 1), "int16", None)), (reshaped(((1, 200), "int8", 0.1)), {"convert": True})),
+            "zero point 0\nThis cannot be converted: integers without a scale can only be read as the same type.",
+            (1,),
+        ),
+        (
+            (reshaped(((200, 1), "int8", None)), reshaped(((1, 200), "int8", 0.1))),
+            "net_0 writes int8 without a scale; net_1 reads int8 of scale 0.1, zero point 0\nset `convert: true`",
+            (1,),
         ),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(parts: tuple[Any, ...], message: str) -> None:
+def test_parts_that_do_not_fit_are_refused_at_their_place(
+    parts: tuple[Any, ...], message: str, at: tuple[str | int, ...]
+) -> None:
     with pytest.raises(StageError) as error:
         joined(*chain(*parts))
-    assert message in error.value.message
+    assert message in str(error.value) and error.value.at == ("model", "chain", *at)
 
 
 def test_another_network_replaces_the_one_of_a_chain() -> None:

@@ -39,6 +39,14 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "{chain: [{zoo: ds_cnn}, {file: a.tflite, incremental: {axis: 9}}]}",
             "4:69: model.chain.1.incremental.axis: should be less than or equal to 7, is 9",
         ),
+        (
+            "{chain: [{frontend: {kind: microfrontend}}, {smooth: {}}]}",
+            "4:53: model.chain.1.smooth: smooth reads the scores of a network, but the part before it is the front end",
+        ),
+        (
+            "{chain: [{zoo: ds_cnn}, {file: vad.onnx}]}",
+            "4:39: model.chain.1.file: 'vad.onnx' is an ONNX file; a chain takes TFLite",
+        ),
     ],
 )
 def test_invalid_models_are_refused_at_their_position(project: FakeProject, entry: str, message: str) -> None:
@@ -47,9 +55,30 @@ def test_invalid_models_are_refused_at_their_position(project: FakeProject, entr
     assert first.startswith("recipes/demo.yaml:4:") and message in first
 
 
-def test_a_conflicting_value_is_named_too(project: FakeProject) -> None:
-    project.edit("recipes/demo.yaml", "{file: model.txt}", "{op: add, shape: [4], dtype: float32, input: {scale: 1}}")
-    assert refused(project).splitlines()[-1] == "dtype is at recipes/demo.yaml:4:37"
+@pytest.mark.parametrize(
+    ("entry", "message", "last"),
+    [
+        (
+            "{op: add, shape: [4], dtype: float32, input: {scale: 1}}",
+            "model.input",
+            "dtype is at recipes/demo.yaml:4:37",
+        ),
+        (
+            "{chain: [{frontend: {kind: mfcc, window_ms: 32, window_samples: 400}}]}",
+            "frontend.window_samples: states the window a second time; remove it or window_ms",
+            "window_ms is at recipes/demo.yaml:4:52",
+        ),
+        (
+            "{chain: [{frontend: {kind: log_mel, step_samples: 160, step_ms: 10}}]}",
+            "frontend.step_samples: states the step a second time; remove it or step_ms",
+            "step_ms is at recipes/demo.yaml:4:72",
+        ),
+    ],
+)
+def test_a_conflicting_value_is_named_too(project: FakeProject, entry: str, message: str, last: str) -> None:
+    project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
+    first, *_, end = refused(project).splitlines()
+    assert message in first and end == last
 
 
 @pytest.mark.parametrize(
