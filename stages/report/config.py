@@ -18,12 +18,14 @@ class DetectionOptions(StrictModel):
     keywords   classes to detect; by default the only one, or those that labels name
     hold       seconds: a decision that follows another so soon belongs to the same detection
     margin     seconds: a detection so long after a label's end still belongs to the label
+    skip       seconds: detections that begin so early in a recording, and labels that end before, do not count
     """
 
     threshold: float | None = None
     keywords: tuple[str, ...] = ()
     hold: float = Field(default=0.5, ge=0, le=3600)
     margin: float = Field(default=0.75, ge=0, le=3600)
+    skip: float = Field(default=0, ge=0, le=3600)
 
 
 class ReportConfig(StageConfig):

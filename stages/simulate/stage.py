@@ -85,7 +85,8 @@ class SimulateStage(Stage[SimulateConfig]):
         info = local_model(model, root, made)
         rules = imported_rules(made["import"]) if is_onnx(model) and "import" in made else None
         ports, classes = (None, None) if info is None else inputs_and_classes(info, rules)
-        stateful = info is not None and has_state(info)
+        has_step = config.inputs.audio is not None and config.inputs.audio.step is not None
+        stateful = has_step and info is not None and has_state(info)
         check_files(config.inputs, files, ports, classes, model_rate(model), stateful=stateful)
 
     def run(self, job: Job[SimulateConfig]) -> None:

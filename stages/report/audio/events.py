@@ -74,9 +74,9 @@ def judge(detections: Sequence[Detection], expected: Sequence[Expected], margin:
         detection.verdict = HIT if waiting else REPEATED if same else CONFUSED if near else FALSE
 
 
-def quiet_seconds(seconds: float, expected: Sequence[Expected], margin: float) -> float:
-    """Return the length of a recording outside of all labels and their margins."""
-    quiet, end = seconds, 0.0
+def quiet_seconds(seconds: float, expected: Sequence[Expected], margin: float, skip: float = 0.0) -> float:
+    """Return the length of a recording after `skip` seconds, outside of all labels and their margins."""
+    quiet, end = seconds - min(skip, seconds), skip
     for label in sorted(expected, key=lambda label: label.start):
         last = min(label.end + margin, seconds)
         quiet -= max(0.0, last - max(end, min(label.start, seconds)))

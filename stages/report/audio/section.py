@@ -42,11 +42,12 @@ def audio_section(series: Series, options: DetectionOptions, classes: Sequence[s
     keywords = Keywords(series, options, classes)
     files, totals, quiet = [], {index: _Total() for index in keywords.indices}, 0.0
     for recording in series.recordings:
-        expected = list(keywords.expected(recording, series.seconds(recording)))
+        labels = keywords.expected(recording, series.seconds(recording))
+        expected = [label for label in labels if not options.skip or label.end + options.margin > options.skip]
         detections = list(_detections(series, recording, keywords.indices, options))
         if series.labelled:
             judge(detections, expected, options.margin)
-            quiet += quiet_length(series.seconds(recording), expected, options.margin)
+            quiet += quiet_length(series.seconds(recording), expected, options.margin, options.skip)
         for index, total in totals.items():
             total.add(index, detections, expected)
         files.append(_file(series, recording, keywords, detections, expected))
@@ -61,6 +62,7 @@ def audio_section(series: Series, options: DetectionOptions, classes: Sequence[s
         "decision": series.decision or None,
         "features": series.features or None,
         "threshold": None if series.decision else _threshold(options),
+        "skip": options.skip,
         "classes": keywords.names,
         "labelled": series.labelled,
         "keywords": [total.described(keywords.names[index]) for index, total in totals.items()],
@@ -158,6 +160,8 @@ def _detections(
         (int(step), index) for index in keywords for step in beginnings(_column(decided, index), times, options.hold)
     ]
     for step, index in sorted(begins):
+        if times[step] <= options.skip:
+            continue
         score = None if scores is None else float(_column(scores, index)[step])
         yield Detection(index, float(times[step]), score)
 

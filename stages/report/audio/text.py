@@ -31,9 +31,10 @@ def audio_lines(audio: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _rule(audio: Mapping[str, Any]) -> str:
     if not audio["keywords"]:
         return ""
+    skipped = f", without the first {audio['skip']:g} s of each file" if audio["skip"] else ""
     if audio["decision"]:
-        return f"; decisions of {escape.name(audio['decision'])}"
-    return f"; detected from {escape.name(audio['score'])} {audio['threshold']:g} on"
+        return f"; decisions of {escape.name(audio['decision'])}{skipped}"
+    return f"; detected from {escape.name(audio['score'])} {audio['threshold']:g} on{skipped}"
 
 
 def _result(audio: Mapping[str, Any], keyword: Mapping[str, Any]) -> str:

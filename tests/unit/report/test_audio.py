@@ -158,6 +158,25 @@ THRESHOLD = (
     "report.detection.threshold 0.9 has no effect: net/detected decides. "
     "Set the threshold of the chain's smooth, or remove this one"
 )
+
+
+@pytest.mark.parametrize(
+    ("skip", "false_accepts", "labels", "quiet"),
+    [(0, 2, 2, 1.05 - 0.15), (0.05, 2, 2, 1 - 0.12), (0.1, 1, 1, 0.95 - 0.1), (2, 0, 0, 0)],
+)
+def test_the_start_of_a_recording_is_skipped(
+    tmp_path: Path, skip: float, false_accepts: int, labels: int, quiet: float
+) -> None:
+    """A detection that begins in the skipped time does not count again at its end."""
+    steps = [[ON if at in (0, 1, 2, 10, 19) else OFF] for at in range(20)]  # they begin at 0.1, 0.6 and 1.05 s
+    files: Any = {"a.wav": (steps, [("yes", 0.02, 0.02), ("yes", 0.55, 0.6)])}
+    section = audio_section(read(tmp_path, files, [SCORE]), DetectionOptions(hold=0, margin=0.05, skip=skip), ())
+    (keyword,) = section["keywords"]
+    assert (keyword["false_accepts"], keyword["labels"]) == (false_accepts, labels)
+    assert section["quiet_seconds"] == pytest.approx(quiet)
+    assert ("without the first" in dict(audio_lines({**section, "load": None}))["audio"]) == bool(skip)
+
+
 OTHER = "labels of 'banana' name none of the classes {}: they count as audio without keyword"
 
 
