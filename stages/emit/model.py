@@ -108,8 +108,7 @@ class Model:
         for weights, block in zip(placed.weights, self.weights, strict=True):
             self._constants |= {key: (offset, block) for key, offset in weights.offsets.items()}
         self._names = _tensor_names(self.graph)
-        self.state_offsets = _state_offsets(self.graph, placed.arenas[0].plan.alignment)
-        size = max((offset + self.graph.tensors[name].bytes for name, offset in self.state_offsets.items()), default=0)
+        self.state_offsets, size = _state_offsets(self.graph, placed.arenas[0].plan.alignment)
         self.state = Block("state", "", size, placed, only=True)
 
     def where(self, tensor: str) -> tuple[Block, int]:
@@ -212,14 +211,17 @@ def _life(buffer: Buffer) -> str:
     return f", layer{'s' if end else ''} {buffer.first}{end}"
 
 
-def _state_offsets(graph: Graph, alignment: int) -> dict[str, int]:
-    """Return the offset of each state tensor in the state block."""
+def _state_offsets(graph: Graph, alignment: int) -> tuple[dict[str, int], int]:
+    """Return the offset of each state tensor in the state block, and its bytes.
+
+    The bytes are a multiple of the alignment, so that an array may have the states of several streams.
+    """
     offsets, end = {}, 0
     for name, tensor in graph.tensors.items():
         if tensor.state:
             offsets[name] = end
             end = round_up(end + tensor.bytes, alignment)
-    return offsets
+    return offsets, end
 
 
 def _tensor_names(graph: Graph) -> dict[str, str]:

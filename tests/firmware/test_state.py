@@ -215,8 +215,7 @@ TWO_STREAMS = r"""
 #include "model.h"
 #include "model_trace.h"
 
-#define ALIGNED(bytes) (((bytes) + KWS_ARENA_ALIGNMENT - 1) / KWS_ARENA_ALIGNMENT * KWS_ARENA_ALIGNMENT)
-static _Alignas(KWS_ARENA_ALIGNMENT) uint8_t arena[2][ALIGNED(KWS_ARENA_BYTES)], state[2][ALIGNED(KWS_STATE_BYTES)];
+static _Alignas(KWS_ARENA_ALIGNMENT) uint8_t arena[2][KWS_ARENA_BYTES], state[2][KWS_STATE_BYTES];
 static unsigned traces, wrong;
 
 /* The trace of the last layer is the output, wherever the memory is. */
