@@ -53,6 +53,7 @@ def emit(
     name: str = "model",
     folders: Mapping[str, KernelFolder] | None = None,
     ranges: Mapping[int, tuple[int, int]] | None = None,
+    sample_rate: int | None = None,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
     """Write `out`/src and `out`/model.json for tensorize's result; return the content of model.json.
@@ -61,6 +62,7 @@ def emit(
     target   the target of the artifact
     folders  kernel folders by name; default: the target's
     ranges   value ranges of inputs that are indices, by the tensors' numbers in the imported file
+    sample_rate  of input 0, if it is sound
 
     Raises StageError if the arena is too large.
     """
@@ -115,7 +117,7 @@ def emit(
         files += [*tensorized_model.plan.attachment.sources, *tensorized_model.plan.attachment.headers]
     folders = {**registry.folders_of(target), **folders_of(target)} if folders is None else folders
     kernels = copy_kernels(files, src / "kernels", folders) if files else []
-    described = render(model, src, config, target, name, KernelFiles(kernels, folders))
+    described = render(model, src, config, target, name, KernelFiles(kernels, folders), sample_rate)
     for port, tensor in zip(described["inputs"], (graph.tensors[name] for name in graph.inputs), strict=True):
         if ranges and tensor.tflite_index is not None and tensor.tflite_index in ranges:
             port["range"] = list(ranges[tensor.tflite_index])

@@ -29,6 +29,8 @@ def model_json(
     if model.plan.groups:
         calls["calls"] = _calls(model)
         calls["rows_cost"] = sum(group.schedule().overhead for group in model.plan.groups)
+    if context["sample_rate"]:
+        calls["sample_rate"] = context["sample_rate"]
     if context["pushed"]:
         calls["input_rows"] = context["pushed"]["rows"]
     return {

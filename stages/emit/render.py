@@ -55,10 +55,17 @@ class KernelFiles:
 
 
 def render(
-    model: Model, src: Path, config: EmitConfig, target: Target, name: str, kernels: KernelFiles
+    model: Model,
+    src: Path,
+    config: EmitConfig,
+    target: Target,
+    name: str,
+    kernels: KernelFiles,
+    sample_rate: int | None = None,
 ) -> dict[str, Any]:
     """Write src/ except the kernels; return the content of model.json."""
     context = _context(model, config, target, name, kernels)
+    context["sample_rate"] = sample_rate
     contents = [placed.data for placed in model.placed.weights]
     if config.is_blob:
         blob = Blob(_fingerprint(context, src, kernels), contents[0][HEADER_BYTES:])

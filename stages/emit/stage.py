@@ -72,10 +72,19 @@ class EmitStage(Stage[EmitConfig]):
         from stages.ir.models.tflite_reader import read
 
         import_file = job.inputs["import"] / "import.json"
-        name = json.loads(import_file.read_text())["name"]
+        summary = json.loads(import_file.read_text())
         folder = job.inputs["import"]
         ranges = index_ranges(read((folder / "model.tflite").read_bytes()), imported_rules(folder))
-        emit(job.inputs["tensorize"], job.out, job.config, job.target, name=name, ranges=ranges, progress=job.progress)
+        emit(
+            job.inputs["tensorize"],
+            job.out,
+            job.config,
+            job.target,
+            name=summary["name"],
+            ranges=ranges,
+            sample_rate=summary.get("sample_rate"),
+            progress=job.progress,
+        )
 
 
 STAGE = EmitStage()

@@ -7,7 +7,8 @@ Artifact:
 - model.onnx and onnx.json: the ONNX file and its tensor names (stages.ir.models.onnx_names), for ONNX models
 - module.json: the Relax module (stages.ir.relax_module)
 - tensors.json: tensors and operators (stages.import_model.describe)
-- import.json: {name, sha256 and bytes of the original file, operators, macs, signature, warnings}
+- import.json: {name, sha256 and bytes of the original file, operators, macs, signature, warnings}; sample_rate of
+  input 0, for a chain with a front end
 - window.tflite: for an incremental network (stages.import_model.incremental) the same with the network over the whole
   window; import.json then has incremental: {frames, window}
 """
@@ -85,6 +86,7 @@ class ImportStage(Stage[ImportConfig]):
         from stages.import_model.describe import describe, dump, operator_options
         from stages.ir.models.complexity import macs
         from stages.ir.relax_module import save_module
+        from stages.ir.samples.wav import model_rate
 
         name = model_name(job.model)
         source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
@@ -125,6 +127,8 @@ class ImportStage(Stage[ImportConfig]):
         }
         summary |= {"incremental": windowed.facts} if windowed.facts else {}
         summary |= {"parts": [asdict(part) for part in parts]} if parts else {}
+        rate = model_rate(job.model)
+        summary |= {"sample_rate": rate} if rate else {}
         (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
         job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
         for note in notes:

@@ -66,6 +66,7 @@ class Network:
             "sample": self.sample.name,
             "steps": self.sample.steps,
             "stateful": self.is_stateful,
+            "sample_rate": model.get("sample_rate"),
             "caller": self.caller,
             "blob": self.blob,
             "handed": [{"symbol": symbol, "macro": symbol.upper()} for symbol in symbols] if self.caller else [],
@@ -84,6 +85,7 @@ def _ports(kind: str, model: Mapping[str, Any], steps: Sequence[Sequence[Any]]) 
             {
                 "kind": kind,
                 "number": number,
+                "name": port["name"],
                 "macro": f"{model['prefix'].upper()}_{kind.upper()}{number}",
                 "array": f"{model['prefix']}_test_{kind}{number}",
                 "ctype": _C_TYPES.get(port["dtype"], f"{port['dtype']}_t"),

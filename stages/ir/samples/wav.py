@@ -31,6 +31,8 @@ _FORMATS = {2: "ADPCM", 3: "floating-point", 6: "A-law", 7: "mu-law", 17: "ADPCM
 _EXTENSIBLE = 0xFFFE
 _ENCODING = "encoding: {dtype: int16, scale: 3.0517578125e-05}"  # 1 / 32768
 
+_CHAIN = "put the front end that it was trained with before it in a chain"
+
 
 @dataclass(frozen=True)
 class Audio:
@@ -107,10 +109,11 @@ def window_of(name: str, ports: Sequence[Mapping[str, Any]]) -> int:
     if max(shape, default=1) != prod(shape) or prod(shape) < 2:
         raise StageError(
             f"{described}, not a row of audio samples",
-            hint="use a chain with the front end that it was trained with",
+            hint=_CHAIN,
         )
     if port["dtype"] != "int16":
-        raise StageError(f"{described}, but audio is int16", hint=f"state the scale of the samples: {_ENCODING}")
+        hint = f"if it reads samples, state their scale: {_ENCODING}\nif it reads features, {_CHAIN}"
+        raise StageError(f"{described}, but audio is int16", hint=hint)
     return prod(shape)
 
 

@@ -52,6 +52,17 @@ def test_every_form_has_a_readme_a_licence_an_example_and_the_same_bytes_again(f
     assert form != "arduino" or not any(path.endswith(".bin") for path in files)
 
 
+def test_the_readme_of_a_chain_with_a_front_end_says_what_a_run_reads() -> None:
+    micro = {"frontend": {"kind": "microfrontend", "frames": 3}}
+    chain = {"chain": [micro, {"zoo": "ds_cnn_1d"}, {"smooth": {"index": 1, "threshold": 0.5}}]}
+    files = files_of(form_of("cmake"), exports.content("host", "word", model=chain))
+    readme = files["README.md"].decode()
+    step = "of one channel, {} samples per second. Each run reads the next 480 samples (30 ms)."
+    assert step.format("16,000") in readme and "| output 1 | `smooth/detected` | `bool` | 1x1 |" in readme
+    (header,) = (data.decode() for path, data in files.items() if path.endswith("/model.h"))
+    assert step.format("16000") in header
+
+
 def test_arduino_properties() -> None:
     """Arduino's library specification 1.5: keys, the name's characters, a category that it lists."""
     content = host()

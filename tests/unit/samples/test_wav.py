@@ -130,6 +130,7 @@ def test_other_files_are_refused_with_what_to_do(tmp_path: Path, content: bytes,
     [
         ([{**PORT, "shape": [1, 49, 40]}], r"is \[1, 49, 40\] int16, not a row of audio samples\n.*chain"),
         ([{**PORT, "dtype": "float32"}], r"is \[1, 480\] float32, but audio is int16\n.*encoding: \{dtype: int16"),
+        ([{**PORT, "shape": [1, 1960], "dtype": "int8"}], r"int8, but audio is int16\n(.|\n)*front end .* in a chain"),
         ([PORT, PORT], "the network has 2 inputs, but a WAV file provides one"),
     ],
 )
