@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -173,10 +173,10 @@ def _joined(chain: ChainModel, files: Mapping[str, Path]) -> tuple[Joined, _Wind
     for at, part in chain.networks.items():
         prefix, name = f"{at}: ", model_name(part)
         own_files = {key.removeprefix(prefix): path for key, path in files.items() if key.startswith(prefix)}
-        with error_at("model", "chain", at):
+        with _part_errors(at):
             network = normalized(model_bytes(part, own_files), escape.name(name), getattr(part, "signature", None))
         frames = chain.frontend.frames if chain.frontend is not None and at == 1 else None
-        with error_at("model", "chain", at, "incremental"):
+        with _part_errors(at), error_at("model", "incremental"):
             names[at], windowed[at] = name, _of_frames(part.window, network, escape.name(name), frames)
     new = joined(chain, [Network(at, names[at], part.network) for at, part in windowed.items()])
     all_facts = [part.facts for part in windowed.values() if part.facts]
@@ -185,6 +185,16 @@ def _joined(chain: ChainModel, files: Mapping[str, Path]) -> tuple[Joined, _Wind
     whole = joined(chain, [Network(at, names[at], part.whole) for at, part in windowed.items()])
     slowest = max(all_facts, key=lambda facts: facts["window"] / facts["frames"])
     return new, _Windowed(new.file, whole.file, slowest)
+
+
+@contextmanager
+def _part_errors(number: int) -> Iterator[None]:
+    """Move `at` of a StageError from the recipe's `model` to a part of its chain."""
+    try:
+        yield
+    except StageError as error:
+        error.at = ("model", "chain", number, *error.at[1:])
+        raise
 
 
 def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:

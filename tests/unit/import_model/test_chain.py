@@ -1,6 +1,7 @@
 """Chains: the joined file computes what its parts compute one after the other; parts that do not fit are refused."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from pipeline.recipes.loader import _merge
 from pipeline.recipes.model_entry import model_entry
 from stages.base import StageError
 from stages.import_model.chain import Network, joined
+from stages.import_model.model_files import model_files
 from stages.import_model.normalize import normalized
+from stages.import_model.stage import _joined
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.chain.smooth import smoother
 from stages.ir.models.chain.spec import ChainModel, Smooth
@@ -225,6 +228,22 @@ def test_parts_that_do_not_fit_are_refused_at_their_place(
     with pytest.raises(StageError) as error:
         joined(*chain(*parts))
     assert message in str(error.value) and error.value.at == ("model", "chain", *at)
+
+
+@pytest.mark.parametrize(
+    ("options", "at"),
+    [
+        ({"incremental": {"axis": 3}}, ("incremental",)),
+        ({"signature": "other"}, ("signature",)),
+    ],
+)
+def test_errors_of_a_network_point_to_its_part(tmp_path: Path, options: dict[str, Any], at: tuple[str, ...]) -> None:
+    (tmp_path / "b.tflite").write_bytes(decoder((1, 4, 12, 1)))
+    entry = {"chain": [{"zoo": "ds_cnn"}, {"file": str(tmp_path / "b.tflite"), **options}]}
+    model = TypeAdapter(model_entry({})).validate_python(entry)
+    with pytest.raises(StageError) as error:
+        _joined(model, model_files(model, tmp_path))
+    assert error.value.at == ("model", "chain", 1, *at)
 
 
 def test_another_network_replaces_the_one_of_a_chain() -> None:
