@@ -16,7 +16,7 @@ from stages.base import ActionInputs, StageConfig, Tool
 from stages.ir.models.spec import ZooModel
 from stages.layout.rules import LayoutConfig
 from stages.layout.stage import LayoutStage
-from stages.support.action_inputs import _no_files
+from stages.support.action_inputs import _no_files, _no_tools
 from stages.support.system.installation import INSTALLATION as ROOT
 
 MODULES = [*former_names._NAMES]
@@ -99,7 +99,8 @@ def test_a_stage_with_former_hooks_has_the_same_inputs(tmp_path: Path) -> None:
     assert inputs.files(tmp_path) == {
         "data": tmp_path / "data.npy", "costs": tmp_path / "host.csv", "notes": tmp_path / "notes.txt"
     }  # fmt: skip
-    assert replace(inputs, files=_no_files) == ActionInputs(
+    assert inputs.file_tools(tmp_path) == ()
+    assert replace(inputs, files=_no_files, file_tools=_no_tools) == ActionInputs(
         tools=(Tool("cc", command="cc"), Tool("onnx", package="onnx")),
         sources=("a.py", "host.py"),
         code={"kernel.c": Path("/k.c"), "model.py": Path("/m.py")},

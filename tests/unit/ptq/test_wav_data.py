@@ -30,6 +30,6 @@ def test_samples_of_a_recording_are_real_numbers(tmp_path: Path) -> None:
     assert [sample.name for sample in chosen] == ["a.wav[0]", "a.wav[2]"]
     assert [sample.first for sample in rest] == [True, False, False, False]
     assert np.array_equal(rest[3].inputs[0][0], np.arange(600, 1000, dtype=np.float32) / 2048)
-    with pytest.raises(StageError, match="front end takes 16,000") as caught:
+    with pytest.raises(StageError, match="front end reads 16,000") as caught:
         check_data(options, files, info, 16_000)
     assert caught.value.at == ("stages", "quantize", "data", "audio", "sample_rate")

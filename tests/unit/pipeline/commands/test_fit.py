@@ -100,7 +100,8 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
     def measured(*words: str, **variables: str) -> dict[str, Row]:
         with Workspace(root=place, **folders) as workspace:
             rows = measure(request(place, *words, **variables), workspace, ProgressDisplay(StringIO()), 2)
-            assert not variables or workspace.made_keys
+            # `fit` itself has tried the board with its arena_limit.
+            assert not variables or workspace.made_keys or "arena_limit" in variables.get("set", "")
         return {row.board: row for row in rows}
 
     rows = measured("layer", "roomy,tight", "parts")

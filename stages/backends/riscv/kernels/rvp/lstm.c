@@ -32,7 +32,6 @@ RVP_INLINE void lstm_cells(int16_t *gates, int16_t *cell, int8_t *y, const struc
 #include "lstm_image.h"
 
 #if __riscv_xlen == 64
-RVP_BINARY(smbb16, 0x77, 1, 0x04) /* 32-bit lanes: the product of the low halves */
 RVP_BINARY(smax32, 0x77, 2, 0x49)
 RVP_BINARY(smin32, 0x77, 2, 0x48)
 

@@ -4,9 +4,6 @@
 
 enum { W = RVP_WORD_BYTES };
 
-RVP_BINARY(smbb16, 0x77, 1, 0x04) /* 32-bit lanes: low half of a times low half of b */
-RVP_BINARY(smtt16, 0x77, 1, 0x14) /* 32-bit lanes: upper half of a times upper half of b */
-
 /* Products of 9-bit numbers: of the lower and of the upper 16-bit lanes. */
 RVP_INLINE rvp_word products(rvp_word x0, rvp_word x1, rvp_word zero_point0, rvp_word zero_point1,
                              const struct epilogue *e)

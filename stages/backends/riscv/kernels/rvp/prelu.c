@@ -6,9 +6,6 @@
 
 enum { W = RVP_WORD_BYTES };
 
-RVP_BINARY(smbb16, 0x77, 1, 0x04) /* 32-bit lanes: low half of a times low half of b */
-RVP_BINARY(smtt16, 0x77, 1, 0x14) /* 32-bit lanes: upper half of a times upper half of b */
-
 /* Constants of values from zero up and below zero, the same in every lane. */
 struct sides {
     rvp_word zero_point0, zero_point1, one;

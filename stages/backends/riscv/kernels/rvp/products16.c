@@ -192,9 +192,6 @@ RVP_INLINE void p16_products(int32_t rows, const int16_t *panel, int32_t pitch, 
     put_sums(sums, 1, &made);
 }
 
-RVP_BINARY(smin16, 0x77, 0, 0x40)
-RVP_BINARY(smax16, 0x77, 0, 0x41)
-
 /* Four 32-bit lanes: on RV64 those of channels 0, 2 and of 1, 3 share a register, or of 0, 1 where there are no others. */
 struct lanes {
     rvp_word at[4 / RVP_LANES];

@@ -10,8 +10,6 @@
 #define RH_FOURS (__riscv_xlen == 64)
 typedef rvp_word rh_word;
 
-RVP_BINARY(radd16, 0x77, 0, 0x00) /* 16-bit lanes: (a + b) >> 1 */
-
 RVP_INLINE rvp_word rh_halved(rvp_word a, rvp_word b)
 {
     return rvp_radd16(a, b);
