@@ -361,7 +361,7 @@ def streamed(folder: Path, made: Path, samples: np.ndarray) -> list[str]:
 
 def test_mlperf_tiny_streaming_of_a_network_that_reads_samples(tmp_path: Path) -> None:
     """Its front end is in the network, whose state begins anew with each stream."""
-    pytest.importorskip("tflite_micro")
+    pytest.importorskip("tflite_micro", reason="./bootstrap --with audio pytest runs it")
     front = {"kind": "log_mel", "window_samples": 1024, "step_samples": 512, "per_point": True, "mean": -52, "std": 64}
     network = content("host", "sww", model={"chain": [{"frontend": front}, {"zoo": "ds_cnn_1d"}]})
     made = written(tmp_path / "made", "mlperf-tiny", network)

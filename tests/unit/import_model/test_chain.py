@@ -254,3 +254,13 @@ def test_another_network_replaces_the_one_of_a_chain() -> None:
     assert changed == [base["model"]["chain"][0], {"name": "word", "file": "net.tflite"}, {"smooth": {}}]
     two = {"model": {"chain": [{"zoo": "ds_cnn"}, {"zoo": "resnet_8"}]}}
     assert _merge(two, {"model": {"file": "net.tflite"}})["model"] == {"file": "net.tflite"}
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.4, 0.5, 0.9])
+def test_a_score_is_detected_above_the_threshold_only(threshold: float) -> None:
+    b = ModelBuilder()
+    b.output(b.reshape(b.input("x", (1, 1), "int8", *SCORES), (1, 1)))
+    data = smoother(Smooth(window=1, threshold=threshold), read(b.build()).tensors[0], "net")
+    scores = range(-128, 128)
+    detected = [bool(found[0, 0]) for _, found in run(data, [[np.array([[score]], np.int8)] for score in scores])]
+    assert detected == [(score + 128) / 256 > threshold for score in scores]

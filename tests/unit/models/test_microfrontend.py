@@ -1,5 +1,6 @@
 """The front end of micro_speech: features of pymicro-features, bit for bit, and tables for other parameters."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from stages.base import StageError
+from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
 from stages.ir.models.chain.frontends.microfrontend_tables import filter_bank
 from stages.ir.reference.partitions import reference_of
+from tests.support.stages_run import verified
 
 FEATURE = 0.0390625
 
@@ -30,8 +33,8 @@ def signals() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("name", signals())
 def test_features_are_those_of_pymicro_features(name: str, frames: int) -> None:
-    pymicro_features = pytest.importorskip("pymicro_features")
-    pytest.importorskip("tflite_micro")
+    pymicro_features = pytest.importorskip("pymicro_features", reason="./bootstrap --with audio pytest runs it")
+    pytest.importorskip("tflite_micro", reason="./bootstrap --with audio pytest runs it")
     samples, theirs, position = signals()[name], [], 0
     heard = np.concatenate([np.zeros(320, np.int16), samples]).tobytes()  # silence before the first sample
     micro = pymicro_features.MicroFrontend()
@@ -74,6 +77,22 @@ def test_each_bin_of_the_filter_bank_is_divided_between_two_channels() -> None:
 def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         MicroFrontend(**options)
+
+
+def test_the_firmware_ignores_the_lowest_sample_as_the_formula_does(tmp_path: Path) -> None:
+    """Frames of -32,768 and zeros, with other samples, at both ends, and without it."""
+    b = ModelBuilder()
+    x = b.input("x", (4, 8), "int16")
+    scaled, bits = b.tensor("scaled", (4, 8), "int16"), b.tensor("bits", (4,), "int32")
+    b.operator("CUSTOM:FirmlineFftAutoScale", [x], [scaled, bits])
+    b.output(scaled, bits)
+    frames = np.zeros((1, 4, 8), np.int16)
+    frames[0, 0, 3], frames[0, 1, [0, 7]], frames[0, 1, 4], frames[0, 2, 5] = -32768, -32768, 5, -300
+    np.save(tmp_path / "frames.npy", frames)
+    inputs = {"random": 2, "files": [str(tmp_path / "frames.npy")]}
+    result = verified(b.build(), "host", tmp_path, {"simulate": {"inputs": inputs}})
+    assert result["mismatches"] == 0
+    assert reference_of(b.build()).run([frames[0]])[1].tolist() == [15, 12, 6, 0]
 
 
 def test_tflms_conversion_needs_its_scale() -> None:
