@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -22,6 +23,10 @@ from tests.support.tools import install_missing
 # A store that others share is none of a test's.
 for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]:
     del os.environ[_name]
+
+# Hundreds of tests start processes. Without stored bytecode, each compiles what it imports (2 s of processor time).
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 _OBJECTS = "TEST_OBJECTS"  # names the folder that the processes of a run share
 _AFFECTED = "TEST_AFFECTED"  # the test files of --changed, one a line
