@@ -219,17 +219,21 @@ int main(void)
     assert not (tmp_path.parent / "out.bin").exists()
 
 
-def test_nobody_there_nobody_who_answers_and_one_who_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elf = program(tmp_path, "cortex-m4", "int main(void) { for (;;) {} }")
-    nobody = r"no GDB server answers at 127\.0\.0\.1:\d+: nothing listens there, or a firewall blocks it\nstart OpenOCD"
-    with pytest.raises(StageError, match=nobody):
-        on_board(tmp_path, elf, f"gdb://127.0.0.1:{free_port()}")
     monkeypatch.setattr("stages.backends.hardware.gdb._FIRST_SECONDS", 1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         with pytest.raises(StageError, match=r"the server at \S+ does not answer as a GDB server"):
             on_board(tmp_path, elf, f"gdb://127.0.0.1:{silent.getsockname()[1]}")
+
+
+def test_no_server_and_a_server_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elf = program(tmp_path, "cortex-m4", "int main(void) { for (;;) {} }")
+    nobody = r"no GDB server answers at 127\.0\.0\.1:\d+: nothing listens there, or a firewall blocks it\nstart OpenOCD"
+    with pytest.raises(StageError, match=nobody):
+        on_board(tmp_path, elf, f"gdb://127.0.0.1:{free_port()}")
     with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as closing:
         threading.Thread(target=closing.serve_forever, daemon=True).start()
         with pytest.raises(StageError, match=r"the server at \S+ closes the connection\nuse"):

@@ -24,10 +24,13 @@ def rare(*, slow: bool = False) -> dict[str, int]:
 
     With `slow` tests marked so are as all others.
     """
-    lines = [line.partition("#")[0].split() for line in (TESTS / "rare.txt").read_text().splitlines()]
-    shares = {"slow": 1 if slow else 0, "": 0}
-    marks = {words[0]: words[1] if words[1:] else "" for words in lines if words}
-    return {prefix: shares[mark] if mark in shares else int(mark.removeprefix("1/")) for prefix, mark in marks.items()}
+    shares = {}
+    for line in (TESTS / "rare.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            prefix, *marks = line.split()
+            share = next((int(mark[2:]) for mark in marks if mark.startswith("1/")), int("slow" in marks))
+            shares[prefix] = share if slow or "slow" not in marks else 0
+    return shares
 
 
 def is_rare(path: Path, *, slow: bool = False) -> bool:
