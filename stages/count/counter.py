@@ -98,7 +98,7 @@ class Counter:
         target = self.target
         core = target.model_dump(
             mode="json",
-            include={"family", "isa", "abi", "word_bits", "fpu", "extensions", "compiler", "simulator"},
+            include={"family", "isa", "abi", "word_bits", "vlen", "fpu", "extensions", "compiler", "simulator"},
         )
         if self.in_cycles:
             core |= target.model_dump(mode="json", include={"timing_model", "flash", "memory"})

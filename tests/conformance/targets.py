@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 from pipeline.project import Project
@@ -45,8 +46,17 @@ def _kernels(name: str) -> dict[str, Kernel]:
 
 
 def _held(target: Target) -> dict[str, Kernel]:
-    found = kernels_of(target)
-    return {name: one for name, one in found.items() if not PROJECT or f"kernels/{one.folder.name}" in target.modules}
+    if PROJECT:
+        return {name: k for name, k in kernels_of(target).items() if f"kernels/{k.folder.name}" in target.modules}
+    return {name: kernel for name, kernel in kernels_of(target).items() if not _is_repeated(kernel, target)}
+
+
+def _is_repeated(kernel: Kernel, target: Target) -> bool:
+    """Whether a core before has the same machine code of the kernel: vectors concern only kernels that need them."""
+    if target.vlen is None or "vlen" in kernel.folder.needs:
+        return False
+    earlier = takewhile(lambda other: other.name != target.core, _all_targets().values())
+    return any(other.compiler == target.compiler and kernel.folder.name in other.kernels for other in earlier)
 
 
 @cache

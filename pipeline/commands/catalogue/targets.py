@@ -81,6 +81,7 @@ def _record(target: Target) -> Record:
         "isa": target.isa,
         "abi": target.abi,
         "word_bits": target.word_bits,
+        "vlen": target.vlen,
         "fpu": target.fpu,
         "extensions": dict(target.extensions),
         "kernels": list(target.kernels),

@@ -15,6 +15,7 @@ from stages.backends.targets.attached import Engine
 from stages.backends.targets.chip import ChipNumber
 from stages.backends.targets.memory import Capacity, Memory, Size
 from stages.backends.targets.timing import Flash, TimingModel
+from stages.backends.targets.vectors import has_vector, vector_bits
 from stages.support.options.names import Name
 from stages.support.options.strict_model import StrictModel, mistake
 
@@ -107,6 +108,7 @@ class Core(StrictModel):
     extensions  instruction-set extensions with the exact draft or version, such as `{rvp: 0.9.11}`
     kernels     names of the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used
     word_bits   XLEN or the register width
+    vlen        RISC-V: bits of a vector register, for kernels that use vectors; None: they are not used
     memory      memory of the simulator's machine; absent on the host, where the operating system provides it
     timing      name in `timings:` of the model for estimated cycles
     chip        identification numbers for a debugger
@@ -116,6 +118,7 @@ class Core(StrictModel):
     isa: Name
     abi: str = ""
     word_bits: Literal[32, 64]
+    vlen: Literal[128, 256, 512] | None = None
     fpu: bool = False
     extensions: dict[Name, str] = Field(default_factory=dict)
     kernels: tuple[Name, ...] = ("generic",)
@@ -130,15 +133,33 @@ class Core(StrictModel):
     def features(self) -> frozenset[str]:
         """Features that kernels may require: family, parts of the ISA, extensions with and without version.
 
-        Such as `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`.
+        Such as `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`; `vlen` for a core with the field.
         """
         versions = (f"{name} {version}" for name, version in self.extensions.items())
-        return frozenset((self.family, *self.isa.split("+"), *self.extensions, *versions))
+        vectors = ("vlen",) if self.vlen else ()
+        return frozenset((self.family, *self.isa.split("+"), *self.extensions, *versions, *vectors))
 
     @model_validator(mode="after")
     def _computes(self) -> Core:
         if not self.kernels:
             raise mistake("no kernel folder, so no layer can be computed; [generic] runs on every core", "kernels")
+        return self
+
+    @model_validator(mode="after")
+    def _has_vectors(self) -> Core:
+        """The core and its simulator have vector registers of `vlen` bits."""
+        if self.vlen is None:
+            return self
+        if not has_vector(self.isa, self.extensions):
+            message = f"the core has no RISC-V vectors: neither isa {self.isa} nor extensions have v or zve32x"
+            raise mistake(message, "vlen", key=True, beside=("isa",))
+        if vector_bits(self.isa) > self.vlen:
+            message = f"isa {self.isa} has at least {vector_bits(self.isa)} bits"
+            raise mistake(message, "vlen", beside=("isa",))
+        bits = vector_bits(self.simulator.isa)
+        if self.simulator.kind == "spike" and bits != self.vlen:
+            message = f"the simulator has a VLEN of {bits}; add zvl{self.vlen}b to its isa, {self.simulator.isa}"
+            raise mistake(message, "vlen", beside=("simulator", "isa"))
         return self
 
     @model_validator(mode="after")

@@ -48,9 +48,13 @@ def test_the_target_is_good(tmp_path: Path) -> None:
         ("{command: gcc}", "{command: gcc -O3}", "7:25", "'gcc -O3' is not the name of a program; its arguments"),
         ("{command: gcc}", "{command: ''}", "7:25", "'' is not the name of a program"),
         ("counter: minstret", "counter: minstret\n    kernels: []", "14:14", "kernels: no kernel folder"),
+        ("word_bits: 32", "word_bits: 32\n    vlen: 1024", "7:11", "vlen: should be 128, 256 or 512, is 1024"),
+        ("word_bits: 32", "word_bits: 32\n    vlen: 128", "7:5", "the core has no RISC-V vectors: neither isa"),
+        ("rv32imac", "rv32imac_zve32x_zvl256b\n    vlen: 128", "6:11", "isa rv32imac_zve32x_zvl256b has at least 256"),
+        ("rv32imac", "rv32imac_zve32x\n    vlen: 128", "6:11", "the simulator has a VLEN of 0; add zvl128b to its isa"),
     ],
 )
-def test_a_core_has_a_compiler_and_kernels(tmp_path: Path, old: str, new: str, at: str, message: str) -> None:
+def test_a_core_has_a_compiler_kernels_and_vectors(tmp_path: Path, old: str, new: str, at: str, message: str) -> None:
     told = read(tmp_path, old, new)
     assert told.startswith(f"pipeline.yaml:{at}: ") and message in told
     assert len(told.splitlines()) <= 5

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stages.backends.targets.attached import MONITOR
 from stages.backends.targets.linker_script import start_flags
 from stages.backends.targets.runtime import DEBUGGER, HARNESS, Runtime, linker_script
+from stages.backends.targets.vectors import has_vector
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -39,20 +40,9 @@ def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
     return [("pc", f"{symbols['_start']:#x}", True)]
 
 
-def has_vector(target: Target) -> bool:
-    """Return whether the core has vector registers, by its ISA string and its extensions: `rv32imc_zve32x`, `v`.
-
-    The compiler's macros do not show it: files of the runtime may be compiled without the extension.
-    """
-    base, *others = target.isa.split("_")
-    return "v" in base.removeprefix("rv") or any(
-        name == "v" or name.startswith("zve") for name in (*others, *target.extensions)
-    )
-
-
 def _runtime(target: Target, *sources: Path, flags: tuple[str, ...] = ()) -> Runtime:
     own = (FOLDER / name for name in ("crt.S", "trap.c", "stack.c"))
-    vector = ("-DCORE_HAS_VECTOR",) if has_vector(target) else ()
+    vector = ("-DCORE_HAS_VECTOR",) if has_vector(target.isa, target.extensions) else ()
     return Runtime(
         sources=(*own, *sources),
         console=(FOLDER / "stdio.c",),
