@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from stages.support.action_inputs import ActionInputs as ActionInputs
 from stages.support.cache import Cache as Cache
-from stages.support.former_hooks import adapt
 from stages.support.messages.stage_error import StageError as StageError
 from stages.support.messages.stage_error import error_at as error_at
 from stages.support.options.strict_model import StrictModel
@@ -94,7 +93,6 @@ class Stage(ABC, Generic[C]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        adapt(cls)
         note_class(cls)
 
     @property

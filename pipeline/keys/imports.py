@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.digest import DigestCache
-from stages.former_names import current_name
-from stages.support.former_hooks import FORMER_HOOKS
 from stages.support.system.caches import read_cache, write_cache
 from stages.support.system.syntax import parse
 
@@ -32,15 +30,15 @@ _MAX_FILES = 5000
 # - methods of a stage that are called before or after it runs; their results are in the key or do not affect the output
 # - the reference implementation of operators, which only tests call
 _IGNORED_METHODS = (
-    *("inputs", "preflight", "render", "foresee", *FORMER_HOOKS),
+    *("inputs", "preflight", "render"),
     *("compute", "sums", "requantized", "taps"),
 )
 # Declarations without behaviour; their values are in the keys.
 DECLARATIONS = frozenset(
     f"stages/{name}"
     for name in (
-        *("__init__.py", "base.py", "former_names.py", "support/__init__.py", "ir/__init__.py", "backends/__init__.py"),
-        *("support/tool.py", "support/action_inputs.py", "support/former_hooks.py"),
+        *("__init__.py", "base.py", "support/__init__.py", "ir/__init__.py", "backends/__init__.py"),
+        *("support/tool.py", "support/action_inputs.py"),
         *("support/messages/stage_error.py", "support/options/strict_model.py"),
         *("support/system/__init__.py", "support/system/loaded_code.py", "support/system/pathname.py"),
         *("backends/targets/__init__.py", "backends/targets/memory.py", "backends/targets/spec.py"),
@@ -182,11 +180,11 @@ def _import_names(tree: ast.AST) -> Iterator[str]:
     """Yield each imported module of `stages`, and each name imported from one."""
     for node in _executed_nodes(tree):
         if isinstance(node, ast.Import):
-            yield from (current_name(alias.name) for alias in node.names if alias.name.startswith(_PACKAGE))
+            yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
         elif isinstance(node, ast.Attribute) and node.attr == "iter_modules":
             yield _ALL_MODULES
         elif isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith(_PACKAGE):
-            yield from (current_name(f"{node.module}.{alias.name}") for alias in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _executed_nodes(node: ast.AST) -> Iterator[ast.AST]:

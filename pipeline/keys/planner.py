@@ -35,7 +35,6 @@ from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.ir.models.sources import ModelSource
 from stages.ir.models.spec import models_in
-from stages.support.former_hooks import FormerHooks
 from stages.support.messages import escape
 from stages.support.system.loaded_code import class_files, package_files
 from stages.support.system.pathname import located, variable_hint
@@ -218,8 +217,6 @@ class Planner:
     def _resolve(self, link: Link, loaded: LoadedRecipe, depends_on: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
         config = with_recipe_options(recipe.config(_options_entry(link)) or _defaults(link, loaded), recipe)
-        if loaded.path is not None and isinstance(stage, FormerHooks):
-            config = stage.with_files_beside(config, loaded.path)
         try:
             inputs = stage.inputs(config, recipe.model, target)
             inputs = replace(inputs, tools=(*inputs.tools, *inputs.file_tools(self._root)))
@@ -313,7 +310,7 @@ class Planner:
         cls = type(stage)
         if cls not in self._class_files:
             try:
-                files = class_files(cls, {path for path, _ in code.values()}, (*Stage.__mro__, FormerHooks))
+                files = class_files(cls, {path for path, _ in code.values()}, Stage.__mro__)
             except LookupError as error:
                 message = f"stage {stage.kind}: the class {error.args[0]} is not defined in a file"
                 raise PipelineError(message, hint="move it into a module, so that changes of it are detected") from None

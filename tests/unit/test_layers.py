@@ -82,7 +82,7 @@ def group(module: str) -> str:
 
 def test_groups_of_stages_import_only_from_those_below_them() -> None:
     for module, name in all_imported("stages"):
-        if name.startswith("stages.") and module not in ("stages.__init__", "stages.former_names"):
+        if name.startswith("stages.") and module != "stages.__init__":
             assert GROUPS.index(group(name)) <= GROUPS.index(group(module)), (module, name)
 
 
@@ -116,11 +116,11 @@ def test_shared_code_of_backends_imports_no_family() -> None:
 
 
 def test_shared_code_names_no_family() -> None:
-    """Code for one architecture is in its family's folder. Exports and former module names may name families."""
+    """Code for one architecture is in its family's folder. Exports may name families."""
     families = {path.parent.name for path in (ROOT / "stages/backends").glob("*/targets.yaml")}
     others = {ROOT / "stages/backends" / name for name in families} | {ROOT / "stages/delivery"}
     for path in (ROOT / "stages").rglob("*.py"):
-        if path.name != "former_names.py" and not others.intersection(path.parents):
+        if not others.intersection(path.parents):
             for node in ast.walk(ast.parse(path.read_bytes())):
                 is_family = isinstance(node, ast.Constant) and node.value in families
                 assert not is_family, (path.relative_to(ROOT), ast.unparse(node), getattr(node, "lineno", 0))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -151,52 +150,8 @@ class LiteRT:
     reference: Callable[..., Sequence[Any]] | None = None
 
 
-GROUPS: Mapping[str, type[Any]] = {
-    "tensors": Tensors,
-    "quantization": Quantization,
-    "weights": Weights,
-    "legalization": Legalization,
-    "litert": LiteRT,
-}
-
-
-def grouped(arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of an Operator with fields of groups, such as `types=`, in their groups.
-
-    Declarations of plug-ins had them as arguments of Operator. The third and fourth positional ones were `inputs` and
-    `outputs`.
-    """
-    places = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
-    former = dict(zip(("inputs", "outputs"), arguments[2:], strict=False)) if _is_former(arguments) else {}
-    former |= {name: value for name, value in options.items() if name in places}
-    if not former:
-        return list(arguments), dict(options)
-    by_group: dict[str, dict[str, Any]] = {}
-    for name, value in former.items():
-        by_group.setdefault(places[name], {})[name] = value
-    wanted = ", ".join(f"{group}={GROUPS[group].__name__}({', '.join(names)})" for group, names in by_group.items())
-    operator = arguments[0] if arguments else options.get("name")
-    warnings.warn(
-        f"Operator {operator} has fields outside of their groups; write {wanted}", DeprecationWarning, stacklevel=3
-    )
-    groups = {group: replace(options.get(group, GROUPS[group]()), **values) for group, values in by_group.items()}
-    return list(arguments[:2]), {key: value for key, value in options.items() if key not in places} | groups
-
-
-def _is_former(arguments: Sequence[Any]) -> bool:
-    return len(arguments) > 2 and isinstance(arguments[2], tuple)
-
-
-class _Grouped(type):
-    """Accepts fields of groups as arguments."""
-
-    def __call__(cls, *arguments: Any, **options: Any) -> Any:
-        positional, keywords = grouped(arguments, options)
-        return super().__call__(*positional, **keywords)
-
-
 @dataclass(frozen=True)
-class Operator(metaclass=_Grouped):
+class Operator:
     """Declaration of one operator.
 
     name          in the schema; of a custom operator CUSTOM: and its code
@@ -235,15 +190,3 @@ class Operator(metaclass=_Grouped):
     def moves(self) -> bool:
         """Whether it only moves data, the same for every type."""
         return self.quantization.scales != "one" and not self.tensors.results
-
-
-def __getattr__(name: str) -> Any:
-    """Return a class that plug-ins import from here by its former name or place."""
-    from stages.ir.operators import operation, single_operator
-
-    former = {"OneOperatorModel": single_operator.SingleOperatorModel, "Table": operation.Table}
-    if name not in former:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    current = former[name]
-    warnings.warn(f"{name} is now {current.__module__}.{current.__name__}", DeprecationWarning, stacklevel=2)
-    return current

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from stages.base import StageError
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import OpModel
-from stages.ir.operators.declaration import Tensors
 from stages.ir.operators.table import OPERATORS, declare, kind_of, operator_of
 from stages.layout.rules import Match
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, IN_TREE, NAMED
@@ -148,37 +145,6 @@ def test_rules_and_models_know_the_operator_by_its_kind(project: Project) -> Non
     declare(())
     with pytest.raises(ValidationError, match="no operator is called 'gate'"):
         Match(op="gate")
-
-
-def test_fields_without_groups_and_former_imports_still_work(project: Project) -> None:
-    grouped = OPERATORS["CUSTOM:Gate"]
-    imports = "Legalization, LiteRT, Operator, Quantization, Tensors"
-    fields = (
-        """types=("int8",), alike=True, layers=(Gate,), legalize=_legalize, onnx="acme.Gate", reference=_reference,"""
-    )
-    path = project.root / "plugins/operators/gate.py"
-    before, rest = path.read_text().split("        Tensors(")
-    text = f"{before}        (1, 1), {fields}\n        model={rest.partition('model=')[2]}"
-    for new, former in (
-        (f"import {imports}", "import OneOperatorModel, Operator"),
-        ("from stages.ir.operators.single_operator import SingleOperatorModel\n", ""),
-        ("SingleOperatorModel(", "OneOperatorModel("),
-        ("from stages.ir.layers import LayerOp", "from stages.ir.operators.layer import LayerOp"),
-    ):
-        assert new in text
-        text = text.replace(new, former)
-    path.write_text(text)
-    again(project)
-    expected = r"tensors=Tensors\(inputs, types\), quantization=Quantization\(alike\)"
-    with pytest.warns(DeprecationWarning) as warned:
-        operator = OPERATORS["CUSTOM:Gate"]
-    assert any(re.search(expected, str(warning.message)) for warning in warned)
-    assert (operator.tensors, operator.quantization) == (grouped.tensors, grouped.quantization)
-    assert operator.legalization.onnx == "acme.Gate" and operator.legalization.layers[0].names() == {"gate"}
-    assert OpModel(op="gate", shape=(4,), alpha=0.5).alpha == 0.5
-    with pytest.warns(DeprecationWarning, match="Operator CUSTOM:Gate has fields outside of their groups"):
-        changed = replace(operator, types=("float32",))  # type: ignore[call-arg]
-    assert changed.tensors == Tensors(types=("float32",)) and changed.quantization.alike
 
 
 def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
