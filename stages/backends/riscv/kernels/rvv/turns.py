@@ -1,0 +1,13 @@
+"""Turns of loops over vectors, for cost estimates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+
+
+def turns(target: Target, elements: int, item_bytes: int = 1) -> int:
+    """Return the turns of a loop over `elements` with groups of eight registers of `item_bytes` elements."""
+    return -(-elements * item_bytes // (target.vlen or 128))
