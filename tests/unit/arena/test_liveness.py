@@ -43,13 +43,6 @@ def test_aliases_share_one_buffer_with_the_union_of_their_lives() -> None:
     assert spans(graph) == {"x": (0, 0), "a": (0, 2), "y": (2, 2)}
 
 
-def test_scratch_lives_for_its_layer() -> None:
-    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
-    found = liveness(graph, {1: {"rows": 100}})
-    (scratch,) = [b for b in found.buffers if b.kind == "scratch"]
-    assert (scratch.name, scratch.bytes, scratch.first, scratch.last) == ("scratch:1:rows", 100, 1, 1)
-
-
 def test_an_in_place_layer_takes_over_a_dying_input() -> None:
     graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"])
     found = liveness(graph, may_overlay=frozenset({1}))

@@ -107,21 +107,6 @@ ONLY = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(ONLY)))
-def test_each_of_the_ready_made_orders_is_the_best_of_some_network(number: int) -> None:
-    drawn = [Buffer(*buffer) for buffer in ONLY[number]]
-    sizes = {b.name: b.bytes for b in drawn}
-    totals = [_total(_first_fit(order, sizes), sizes) for order in orders(drawn, sizes)]
-    assert [total == lower_bound(drawn) for total in totals] == [i == number for i in range(len(ONLY))]
-
-
-def test_a_buffer_takes_a_gap_that_it_fills() -> None:
-    low, high = Buffer("low", 16, 0, 9), Buffer("high", 16, 0, 9)
-    early, late = Buffer("early", 32, 0, 3), Buffer("late", 32, 4, 9)
-    sizes = {b.name: b.bytes for b in (low, high, early, late)}
-    assert _first_fit([low, early, high, late], sizes) == {"low": 0, "early": 16, "high": 48, "late": 16}
-
-
 def test_the_search_goes_through_plans_that_are_as_large_as_the_best() -> None:
     drawn = [
         Buffer("a", 48, 1, 4), Buffer("b", 64, 6, 7), Buffer("c", 80, 3, 3), Buffer("d", 80, 6, 6),
@@ -129,20 +114,3 @@ def test_the_search_goes_through_plans_that_are_as_large_as_the_best() -> None:
         Buffer("i", 80, 0, 5),
     ]  # fmt: skip
     assert plan(drawn).total == lower_bound(drawn)
-
-
-@pytest.mark.parametrize(("size", "first", "last"), [(-1, 0, 0), (8, 3, 2)])
-def test_a_buffer_of_no_size_or_time_is_refused(size: int, first: int, last: int) -> None:
-    with pytest.raises(ValueError, match="buffer x"):
-        Buffer("x", size, first, last)
-
-
-@pytest.mark.parametrize("bad", [0, 3, -16])
-def test_alignment_must_be_a_power_of_two(bad: int) -> None:
-    with pytest.raises(ValueError, match="power of two"):
-        plan([], bad)
-
-
-def test_names_are_unique() -> None:
-    with pytest.raises(ValueError, match="duplicate buffer names"):
-        plan([Buffer("x", 1, 0, 0), Buffer("x", 2, 0, 0)])

@@ -109,11 +109,6 @@ def test_what_is_used_most_for_its_size_is_in_the_fast_room() -> None:
     assert plans["dtcm"].total == 9216 + 4608 + 1008  # t3, t4 and what layer 3 gathers
 
 
-def test_a_single_room_that_is_large_enough_has_the_plan_of_one_arena() -> None:
-    drawn = chain([300, 20, 170, 90, 260, 40, 30], {1: 4, 2: 5}, {3: 55})
-    assert divide(drawn, [RegionCapacity("fast", 10_000), RegionCapacity("slow", 10_000)], {}) == {"fast": plan(drawn)}
-
-
 def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stages.lower.arena.planner.SEARCH_STEPS", 0)
     sizes = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}
@@ -123,13 +118,6 @@ def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(mon
     found = divide(drawn, [room, RegionCapacity("slow", 16)], {})["fast"]
     assert_sound(found)
     assert found.total == room.bytes
-
-
-def test_too_large_for_any_division() -> None:
-    with pytest.raises(RegionOverflowError):
-        divide([Buffer("x", 100, 0, 0)], [RegionCapacity("fast", 96), RegionCapacity("slow", 96)], {})
-    with pytest.raises(RegionOverflowError):
-        divide([Buffer("x", 80, 0, 0)], [RegionCapacity("fast", 96), RegionCapacity("slow", 64)], {}, {"x": "slow"})
 
 
 def test_hundreds_of_buffers_take_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:

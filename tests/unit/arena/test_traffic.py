@@ -30,12 +30,6 @@ def test_each_window_reads_and_scratch_is_written_and_read_as_often() -> None:
     assert traffic == {"x": 128 + 9 * 128, "y": 128 + 128, "scratch:0:rows": 2 * 864, "scratch:0:sums": 2 * 288}
 
 
-def test_a_layer_that_computes_nothing_reads_nothing() -> None:
-    graph = pooled()
-    working = arena_traffic(graph, liveness(graph), {})
-    assert working == {"x": 128 + 9 * 128, "y": 128 + 128 + 2 * 128}
-
-
 def test_weights_are_read_for_each_multiplication() -> None:
     graph = mini_graph(batch=8, depth=12, units=(6,))
     assert reads_of_weights(graph, graph.layers[0], 72) == 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,43 +9,6 @@ from stages.lower.codegen import expression as c
 from stages.lower.codegen.expression import C
 
 A, B, X, Y = (C(name) for name in "abxy")
-
-
-@pytest.mark.parametrize(
-    ("made", "text"),
-    [
-        (c.binary(c.binary(X, "*", C("4")), "+", Y), "(x * 4) + y"),
-        (c.binary(X, "*", c.binary(C("4"), "+", Y)), "x * (4 + y)"),
-        (c.binary(A, "+", c.binary(B, "+", X)), "a + (b + x)"),
-        (c.binary(A, "-", c.binary(B, "-", X)), "a - (b - x)"),
-        (c.binary(A, "+", c.binary(B, "<<", X)), "a + (b << x)"),
-        (c.binary(c.binary(A, "+", B), ">>", C("7")), "(a + b) >> 7"),
-        (c.binary(c.binary(A, "&", B), "==", X), "(a & b) == x"),
-        (c.binary(c.binary(A, "<", B), "&&", c.binary(X, "==", Y)), "(a < b) && (x == y)"),
-        (c.binary(c.binary(A, "&&", B), "||", X), "(a && b) || x"),
-        (c.choice(c.binary(A, "<", C("127")), A, C("127")), "(a < 127) ? a : 127"),
-        (c.cast("int8_t", c.choice(A, X, c.number("-128"))), "(int8_t)(a ? x : -128)"),
-        (c.cast("int32_t", c.element("p", c.binary(X, "*", C("8")))), "(int32_t)p[x * 8]"),
-        (c.call("f", [c.address("p", c.binary(X, "*", C("4"))), c.address("w", C("0")), C("3")]), "f(&p[x * 4], w, 3)"),
-        (c.negated(c.binary(A, "||", B)), "!(a || b)"),
-        (c.binary(A, "-", c.number("-1.5f")), "a - -1.5f"),
-    ],
-)
-def test_parentheses_where_they_are_needed(made: C, text: str) -> None:
-    assert made.text == text
-
-
-@pytest.mark.parametrize(
-    ("target", "value", "text"),
-    [
-        ("a", c.binary(A, "+", c.binary(X, "*", Y)), "a += x * y;"),
-        ("a", c.binary(c.binary(A, "+", X), "+", Y), "a = a + x + y;"),
-        ("a", c.binary(A, "-", c.binary(B, "+", X)), "a -= b + x;"),
-        ("a", c.binary(X, "+", A), "a = x + a;"),
-    ],
-)
-def test_a_sum_that_goes_on(target: str, value: C, text: str) -> None:
-    assert c.assignment(target, value) == text
 
 
 NAMES = {"a": 3, "b": -5, "x": 7, "y": 2}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tvm import tirx
 
 from stages.backends.kernels.tir.block import Block, Function, Operand, store
-from stages.lower.codegen.floats import is_in_math_header, literal
+from stages.lower.codegen.floats import literal
 from stages.lower.codegen.lower import CFunction, to_c
 
 
@@ -24,13 +24,6 @@ def test_a_literal_reads_back_exactly(value: float) -> None:
     assert read_back(text) == struct.pack("f", value)
     assert text.endswith("f")
     assert set(".e") & set(text)
-
-
-def test_what_needs_the_math_header() -> None:
-    for name in ("expf", "log1pf", "erf", "erff", "INFINITY"):
-        assert is_in_math_header(name)
-    for name in ("fl_exp", "layer_001_logistic", "my_sqrt", "x"):
-        assert not is_in_math_header(name)
 
 
 def of_float(value: Callable[[Any], Any]) -> CFunction:

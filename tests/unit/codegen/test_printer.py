@@ -30,33 +30,6 @@ def lines(made: CFunction) -> list[str]:
     return [line.strip() for line in made.body.splitlines()]
 
 
-def test_an_allocation_of_one_is_a_variable() -> None:
-    def meaning(b: Any) -> None:
-        store(b.acc, b.x[0] * 2, 0)
-        store(b.y, b.acc[0] + b.acc[0], 1)
-
-    made = layer(meaning)
-    assert made.body == "    int32_t acc;\n    acc = input[0] * 2;\n    output[1] = acc * 2;\n"
-    assert made.used == {"input", "output"} and made.headers == frozenset()
-
-
-def test_elements_that_nobody_reads_are_not_there() -> None:
-    def meaning(b: Any) -> None:
-        for index in range(4):
-            store(b.acc, b.x[index], index)
-        store(b.acc, b.acc[3] + 1, 3)  # reads itself alone
-        store(b.y, b.acc[0] + b.acc[2], 0)
-
-    made = layer(meaning, cells=4)
-    assert lines(made) == [
-        "int32_t acc_0;",
-        "int32_t acc_2;",
-        "acc_0 = input[0];",
-        "acc_2 = input[2];",
-        "output[0] = acc_0 + acc_2;",
-    ]
-
-
 def test_a_parameter_that_only_such_elements_read_is_not_used() -> None:
     """It would be a warning, and so an error, of the C compiler."""
 
@@ -110,44 +83,6 @@ def test_no_temporary_from_before_a_loop_that_stores_what_it_read() -> None:
     assert made[start + 1 : start + 3] == ["int32_t v1 = acc;", "output[i + 1] = (v1 > 7) ? v1 : 7;"]
 
 
-def test_a_largest_element_is_as_wide_as_a_register() -> None:
-    def meaning(b: Any) -> None:
-        store(b.acc, -128, 0)
-        with loop(("i", 8)) as i:
-            store(b.acc, T.max(b.acc[0], b.x[i]), 0)
-        store(b.y, b.acc[0], 0)
-        store(b.y, b.acc[0] + 1, 1)  # which wraps as one of 32 bits
-
-    assert lines(layer(meaning)) == [
-        "intptr_t acc;",
-        "acc = -128;",
-        "for (intptr_t i = 0; i < 8; ++i) {",
-        "int32_t v = input[i];",
-        "acc = (acc > v) ? acc : v;",
-        "}",
-        "output[0] = acc;",
-        "output[1] = (int32_t)acc + 1;",
-    ]
-
-
-@pytest.mark.parametrize("computed", [lambda x: x + 1, lambda x: T.max(x * 2, 0), lambda x: T.Cast("int32", x >> 1)])
-def test_one_that_something_is_computed_for_has_32_bits(computed: Callable[[Any], Any]) -> None:
-    def meaning(b: Any) -> None:
-        store(b.acc, computed(b.x[0]), 0)
-        store(b.acc, T.max(b.acc[0], b.x[1]), 0)
-        store(b.y, b.acc[0], 0)
-
-    assert "int32_t acc;" in lines(layer(meaning))
-
-
-def test_a_loop_around_a_call_counts_in_32_bits() -> None:
-    def meaning(b: Any) -> None:
-        with loop(("i", 8)) as i:
-            T.evaluate(T.call_extern("int32", "store", i))
-
-    assert "for (int32_t i = 0; i < 8; ++i) {" in lines(layer(meaning))
-
-
 def test_only_one_side_of_a_choice_is_evaluated() -> None:
     def meaning(b: Any) -> None:
         with loop(("i", 8)) as i:
@@ -157,14 +92,6 @@ def test_only_one_side_of_a_choice_is_evaluated() -> None:
         "int32_t condval;", "if (0 < i) {", "condval = input[i - 1];", "} else {", "condval = 5;", "}",
         "output[i] = condval;",
     ]  # fmt: skip
-
-
-def test_what_there_is_no_c_for_is_an_error() -> None:
-    x = tirx.Var("x", "int32")
-    with pytest.raises(RuntimeError, match=r"no C for the TIR operation tirx\.popcount"):
-        print_function(tirx.PrimFunc([x], tirx.Evaluate(tirx.popcount(x))))
-    with pytest.raises(RuntimeError, match="no C for the TIR statement While"):
-        print_function(tirx.PrimFunc([x], tirx.While(tirx.IntImm("bool", 1), tirx.Evaluate(T.int32(0)))))
 
 
 def test_an_array_that_would_be_on_the_stack_is_an_error() -> None:

@@ -85,13 +85,3 @@ def test_an_arena_above_its_limit_in_any_case(imported: dict[str, Path]) -> None
     with pytest.raises(StageError, match=told) as caught:
         EMIT.preflight(EmitConfig(arena_limit=8_489, streaming=False), MODEL, target, Path(), imported)
     assert caught.value.at == ("stages", "emit", "arena_limit")
-
-
-def test_weights_that_are_copied_find_no_room_where_they_are_copied_to(imported: dict[str, Path]) -> None:
-    """They are in read-only memory all the same; RAM that may hold them adds nothing to it."""
-    target = with_memory(22_015, 1 << 20)
-    assert target.memory is not None
-    ram = target.memory.regions["ram"].model_copy(update={"holds": ("data", "stack", "arena", "weights")})
-    target = target.model_copy(update={"memory": target.memory.model_copy(update={"ram": ram})})
-    with pytest.raises(StageError, match="rom needs 22,016 bytes or more, but has 22,015"):
-        preflight(target, imported)

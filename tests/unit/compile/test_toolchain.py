@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from stages.backends.targets.load import load_target
 from stages.backends.targets.runtime import runtime_for
-from stages.backends.toolchain.compiler import CommandFailed, Source, compile_sources, first_errors, link, run_command
+from stages.backends.toolchain.compiler import Source, compile_sources, first_errors, run_command
 from stages.base import StageError
 
 RISCV = load_target("rv64-scalar")
@@ -51,14 +49,6 @@ def objects(folder: Path, text: str) -> list[Path]:
         folder / "o",
         flags=("-O0",),
     )
-
-
-def test_linker_script_with_a_mistake(tmp_path: Path) -> None:
-    runtime = runtime_for(RISCV)
-    broken = type(runtime)(**{**vars(runtime), "linker_script": runtime.linker_script + "\nSECTIONS { .x : { nonsense"})
-    with pytest.raises(CommandFailed, match=r"a\.ld:\d+: syntax error") as caught:
-        link(RISCV, broken, objects(tmp_path, MAIN), tmp_path / "a.elf")
-    assert len(str(caught.value).splitlines()) <= 5
 
 
 def program(folder: Path, text: str) -> str:
@@ -106,26 +96,3 @@ def test_environment_that_would_make_gcc_read_other_files(tmp_path: Path, monkey
     monkeypatch.setenv("CPATH", str(tmp_path / "headers"))
     with pytest.raises(StageError, match=r"fatal error: probe\.h: No such file"):
         objects(tmp_path, '#include "probe.h"\n')
-
-
-def limited(which: int, value: int) -> Callable[[], None]:
-    return lambda: resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
-
-
-def test_limits_of_the_process(tmp_path: Path) -> None:
-    """`ulimit -f` and `ulimit -n`, which the compiler inherits."""
-    writes = program(tmp_path, "#!/bin/sh\nexec head -c 100000 /dev/zero > big\n")
-    before = {which: resource.getrlimit(which) for which in (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)}
-    try:
-        limited(resource.RLIMIT_FSIZE, 4096)()
-        with pytest.raises(
-            StageError, match=r"tool was ended by SIGXFSZ\na file reached the largest size .* ulimit -f"
-        ):
-            run_command([writes], "compiling x", cwd=tmp_path)
-        resource.setrlimit(resource.RLIMIT_FSIZE, before[resource.RLIMIT_FSIZE])
-        limited(resource.RLIMIT_NOFILE, len(list(Path("/proc/self/fd").iterdir())))()
-        with pytest.raises(StageError, match=r"tool cannot be started: too many files are open\nraise .* ulimit -n"):
-            run_command([writes], "compiling x", cwd=tmp_path)
-    finally:
-        for which, value in before.items():
-            resource.setrlimit(which, value)

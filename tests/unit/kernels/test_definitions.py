@@ -128,7 +128,3 @@ def test_every_way_to_import(root: Path, text: str, counts: set[str]) -> None:
     assert counts or not of_shared
     if "unused" not in counts:
         assert "unused" not in of_shared
-
-
-def test_all_of_a_module_that_does_not_define_the_name(root: Path) -> None:
-    assert {"one/kernel.py:Kernel", "one/kernel.py:Other"} <= set(found(root, "Made"))

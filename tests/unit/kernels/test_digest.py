@@ -55,15 +55,6 @@ def test_comments_and_white_space_do_not(folder: Path, file: str, text: str) -> 
     assert digest_of(folder) == before
 
 
-def test_files_of_one_name_in_different_folders_all_count(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rows.c").write_text("int rows = 4;\n")
-    (tmp_path / "one" / "twice.py").write_text(PYTHON)
-    code = code_of(tmp_path / "one" / "twice.py", "Twice", ("rows.c", "../two/rows.c"), tmp_path)
-    assert {"one/rows.c", "two/rows.c"} <= code.keys()
-
-
 def included(kernel: Kernel, include: Sequence[Path]) -> set[Path]:
     """The kernel's C, assembly and headers, as the preprocessor finds them."""
     found: set[Path] = set()

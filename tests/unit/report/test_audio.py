@@ -14,7 +14,7 @@ import pytest
 from stages.base import StageError
 from stages.report.audio.events import Detection, Expected, beginnings, judge, quiet_seconds
 from stages.report.audio.load import load, overload
-from stages.report.audio.picture import MOST_FILES, audio_svg
+from stages.report.audio.picture import audio_svg
 from stages.report.audio.section import audio_section, read_series, write_table
 from stages.report.audio.series import Series
 from stages.report.audio.text import audio_lines
@@ -224,16 +224,6 @@ def test_doubts_about_labels_and_options(tmp_path: Path) -> None:
     unlabelled = read(tmp_path / "none", {"a.wav": ([[OFF, OFF]], [])}, [TWO], labelled=False)
     lines = dict(audio_lines({**audio_section(unlabelled, DetectionOptions(), ()), "load": None}))
     assert lines["keyword"].startswith("none of the 2 classes is chosen: `report: {classes: [...], detection:")
-
-
-def test_features_are_drawn_and_are_no_score(tmp_path: Path) -> None:
-    steps = np.random.default_rng(1).integers(-128, 127, (MOST_FILES + 2, 3, 40)).tolist()
-    series = read(tmp_path, {f"{at}.wav": (rows, []) for at, rows in enumerate(steps)}, [FEATURES], labelled=False)
-    section = audio_section(series, DetectionOptions(), ())
-    assert (section["score"], section["features"], section["keywords"]) == (None, "features", [])
-    svg = audio_svg(series, section)
-    assert svg.count("<image ") == MOST_FILES
-    assert f"{MOST_FILES} of {MOST_FILES + 2} files" in svg
 
 
 BOARD = {"clock": 100_000_000, "current_ma": 10.0, "supply_v": 3.0}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from stages.report.cycles import cycles, far_off, searched
+from stages.report.cycles import cycles, far_off
 
 SEARCH: dict[str, Any] = {
     "status": "optimum", "taken": "solver", "cycles": 2000, "bound": 2000, "gap": 0.001, "nodes": 1,
@@ -72,19 +70,3 @@ def test_measured_beside_predicted() -> None:
     assert any("10 cycles for a transfer and 1" in sentence for sentence in found["assumptions"])
     engine = [stretch for stretch in found["timeline"] if stretch["unit"] == "engine"]
     assert [(one["layer"], one["begin"], one["end"]) for one in engine] == [(0, 20, 80), (2, 100, 160)]
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({}, "the optimum of single layers, 1 of at most 4,000 nodes"),
-        ({"status": "limit", "bound": 1900, "nodes": 4000}, "as good as the limit allowed, 5.0% above the bound of"),
-        (
-            {"status": "none", "taken": "greedy", "bound": None, "candidates": {"greedy": 9}},
-            "the greedy plan, which fits",
-        ),
-        ({"taken": "greedy"}, "selected: the greedy plan, which is faster for the network"),
-    ],
-)
-def test_how_the_plan_was_found_is_reported(more: dict[str, Any], told: str) -> None:
-    assert told in searched(SEARCH | more)

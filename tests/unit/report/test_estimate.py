@@ -10,7 +10,7 @@ from stages.backends.targets.load import load_target
 from stages.base import StageError
 from stages.ir.models.spec import ZooModel
 from stages.report import STAGE, ReportConfig
-from stages.report.estimate import choice_line, chosen_by, estimated_cycles, line, of_layer
+from stages.report.estimate import estimated_cycles, line
 
 COUNTS = {
     "cycles": {
@@ -65,18 +65,3 @@ def test_a_clock_of_a_recipe_is_for_cores() -> None:
     STAGE.preflight(config, ZooModel(zoo="ds_cnn"), load_target("cortex-m4"), Path(), {})
     with pytest.raises(StageError, match="nucleo-l4r5zi has a clock of 120 MHz"):
         STAGE.preflight(config, ZooModel(zoo="ds_cnn"), load_target("nucleo-l4r5zi"), Path(), {})
-
-
-def test_what_kernels_were_chosen_by_is_stated_with_the_model() -> None:
-    target = load_target("nucleo-l4r5zi").model_dump(mode="json")
-    found = chosen_by({"unit": "cycles"}, target)
-    assert choice_line(found).startswith(
-        "estimated cycles of the timing model cortex-m4, not instructions: 5 wait states in rom, lines of 8 bytes"
-    )
-    assert chosen_by({}, target) == chosen_by({"unit": "instructions"}, target) == {"unit": "instructions"}
-
-
-def test_nothing_is_made_up() -> None:
-    assert estimated_cycles({}, {}) is None
-    assert of_layer({}, 0) is None
-    assert of_layer(COUNTS, 0) == 2

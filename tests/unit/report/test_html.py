@@ -16,14 +16,11 @@ from markupsafe import escape
 from pipeline.runs.report_page import add_run_section
 from stages.report.html import RUN
 from stages.report.html.extras import Extras
-from stages.report.html.memory import WIDTH as WIDTH_OF_TIME
 from stages.report.html.memory import arenas
-from stages.report.html.network import drawing
 from stages.report.html.page import _cards, page, verdict
 from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
-from stages.report.html.samples import image_of, png, shown_input, shown_output
+from stages.report.html.samples import image_of, png, shown_input
 from stages.report.html.terms import DEFINITIONS
-from stages.report.html.treemap import Rectangle, squarified
 from stages.report.rows import columns, summary
 from stages.support.system.installation import INSTALLATION
 
@@ -196,21 +193,6 @@ def test_most_alive_is_marked() -> None:
     assert next(iter(arenas(later))).peak == 1
 
 
-def test_tensors_in_each_others_place_are_all_named() -> None:
-    """`a` until layer 1, `b` written over it in layer 2; `half` is a part of `a`."""
-    held = [("a", 0, 100), ("half", 1, 50), ("b", 2, 100)]
-    holds = [dict(zip(("name", "first", "bytes"), one, strict=True)) for one in held]
-    (found,) = arenas(report(arena=[buffer("a", 0, 100, 0, 2, holds=holds)], layers=report()["layers"] * 2))
-    (block,) = found.blocks
-    assert block.title == "a, half, b: 100 bytes at 0, layers 0 to 2"
-    assert [label for _, label in block.labels] == ["a", "b"]
-    assert [x for x, _ in block.labels] == pytest.approx([0, WIDTH_OF_TIME * 2 / found.layers])
-    assert found.alive == (("a", 100),) and found.peak == 0
-    later = report(arena=[buffer("a", 0, 100, 0, 2, holds=holds), buffer("z", 100, 9, 2, 2)])
-    (found,) = arenas({**later, "layers": report()["layers"] * 2})
-    assert found.alive == (("b", 100), ("z", 9)) and found.peak == 2
-
-
 def test_rom_is_what_lies_in_it() -> None:
     """Also if a block of the arena has a section of its own."""
     arena = {"part": "arena", "symbol": "model_arena_l1", "region": "l1", "bytes": 99, "loaded_from": ""}
@@ -226,26 +208,6 @@ def test_rom_is_what_lies_in_it() -> None:
     assert all(box.place.y >= 0 and box.place.y + box.place.height <= HEIGHT + 1e-6 for box in leaves)
 
 
-@pytest.mark.parametrize("sizes", [[6, 6, 4, 3, 2, 2, 1], [1], [1000, 1, 1, 1]])
-def test_areas_are_in_proportion(sizes: list[int]) -> None:
-    room = Rectangle(0, 0, 600, 400)
-    found = list(squarified([float(size) for size in sizes], room))
-    assert [one.width * one.height for one in found] == pytest.approx([240_000 * size / sum(sizes) for size in sizes])
-    for number, one in enumerate(found):
-        for other in found[:number]:
-            apart = one.x >= other.x + other.width - 1e-6 or other.x >= one.x + one.width - 1e-6
-            assert apart or one.y >= other.y + other.height - 1e-6 or other.y >= one.y + one.height - 1e-6
-
-
-def test_arcs_that_cross_have_lanes_of_their_own() -> None:
-    drawn = drawing(report(layers=[layer(n) for n in range(6)]), [(0, 1), (0, 3), (1, 4), (4, 5), (3, 5)])
-    arcs = [edge for edge in drawn.edges if "C" in edge]
-    lanes = [re.findall(r" (\d+) ", edge.split("C")[1])[1] for edge in arcs]
-    assert len(arcs) == 3 and len(drawn.edges) == 5
-    by_span = dict(zip([(3, 5), (0, 3), (1, 4)], lanes, strict=True))
-    assert by_span[0, 3] != by_span[1, 4]
-
-
 def test_an_image_can_be_read() -> None:
     values = np.arange(8 * 9 * 3, dtype=np.int64).reshape(1, 8, 9, 3)
     pixels = image_of(values)
@@ -256,12 +218,6 @@ def test_an_image_can_be_read() -> None:
     rows = zlib.decompress(data[start + 4 : start + 4 + struct.unpack(">I", data[start - 4 : start])[0]])
     assert b"".join(rows[1 + n * 28 : (n + 1) * 28] for n in range(8)) == pixels.tobytes()
     assert image_of(np.zeros((1, 49, 10, 2))) is None and image_of(np.zeros((1, 640))) is None
-
-
-def test_the_largest_outputs_come_first() -> None:
-    found = shown_output("out", np.array([[3, -7, 9]], np.int8))
-    assert [(label, value) for label, value, _ in found.values] == [("[2]", "9"), ("[0]", "3"), ("[1]", "-7")]
-    assert [label for label, *_ in shown_output("out", np.array([1.0, 2.0]), ("cat", "dog")).values] == ["dog", "cat"]
 
 
 def test_a_run_is_put_into_the_page() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
-
 from stages.report.quantization import line, quantization, section
 from stages.report.ranges_svg import ranges_svg
 
@@ -51,18 +49,6 @@ def test_without_labels_it_is_the_class_that_counts() -> None:
 
 def drawn(*layers: dict[str, Any]) -> ElementTree.Element:
     return ElementTree.fromstring(ranges_svg(layers))
-
-
-def test_bars_and_ends_lie_where_the_numbers_are() -> None:
-    """To one scale, of square roots: 1 of 4 is half of the way."""
-    made = drawn(layer("first"), layer("second", seen=[0.0, 1.0], low=0.0, high=1.0, clipped=0.1))
-    (one, two) = made.findall(f"{SVG}rect")
-    zero, least, most = float(made.findall(f"{SVG}line")[0].attrib["x1"]), 10, 510
-    assert float(one.attrib["x"]) == pytest.approx((least + zero) / 2)
-    assert float(one.attrib["x"]) + float(one.attrib["width"]) == pytest.approx(most)
-    assert float(two.attrib["x"]) == zero and float(two.attrib["width"]) == pytest.approx((most - zero) / 2)
-    # What clips is drawn in another colour.
-    assert [path.attrib["class"] for path in made.findall(f"{SVG}path")] == ["held", "held clipped"]
 
 
 def test_names_from_models_are_text_and_float_layers_have_no_ends() -> None:

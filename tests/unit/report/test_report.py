@@ -7,10 +7,8 @@ import pytest
 from rich.console import Console
 
 from stages.ir.graph import Activation, Graph, Layer, Tensor
-from stages.report.blocked_by_layout import blocked_by_layout
 from stages.report.build import build_report
 from stages.report.markdown import markdown
-from stages.report.rows import summary
 from stages.report.terminal import render
 
 TARGET = {
@@ -127,44 +125,6 @@ def test_warnings_of_the_stages_are_shown_below_the_table(artifacts):
         assert all(warning in text for warning in report["warnings"])
 
 
-def test_one_warning_for_all_layers_that_a_layout_keeps_from_a_kernel(artifacts):
-    many = 119
-    tensors = {f"net/{i}": Tensor(name=f"net/{i}", shape=(4,), dtype="int8") for i in range(many + 1)}
-    op = Activation(function="relu")
-    graph = [Layer(index=i, name=str(i), op=op, inputs=(f"net/{i}",), outputs=(f"net/{i + 1}",)) for i in range(many)]
-    Graph(tensors, graph, ["net/0"], [f"net/{many}"]).save(artifacts["tensorize"])
-    model = json.loads((artifacts["emit"] / "model.json").read_text())
-    model["layers"] = [{**model["layers"][0], "index": i, "kernel": "generic.x"} for i in range(many)]
-    (artifacts["emit"] / "model.json").write_text(json.dumps(model))
-    counts = {"inferences": [{"total": many, "layers": [1] * many}], "stack_bytes": 92}
-    (artifacts["simulate"] / "counts.json").write_text(json.dumps(counts))
-
-    def warnings_of(layers):
-        reasons = {i: f"tensor net/{i} is NCHW; this kernel is for NHWC" for i in layers}
-        others = {i: [{"kernel": "mve.x", "reason": reason}] for i, reason in reasons.items()}
-        plan = {"layers": [{"index": i, "alternatives": others.get(i, [])} for i in range(many)]}
-        (artifacts["tensorize"] / "plan.json").write_text(json.dumps(plan))
-        return build_report(artifacts, "rv64-rvp", TARGET)["warnings"][1:]
-
-    (warning,) = warnings_of(range(many))
-    which = "119 layers (0, 1, 2 and 116 more)"
-    assert warning == f"mve.x cannot compute {which} in this layout: a tensor is NCHW; this kernel is for NHWC"
-    assert warnings_of([3, 5]) == [
-        "mve.x cannot compute layers 3, 5 in this layout: a tensor is NCHW; this kernel is for NHWC"
-    ]
-    assert warnings_of([7]) == [
-        "mve.x cannot compute layer 7 in this layout: tensor net/7 is NCHW; this kernel is for NHWC"
-    ]
-
-
-@pytest.mark.parametrize(("engine", "told"), [("e", 1), ("", 0)])
-def test_an_engine_that_a_layout_keeps_from_a_layer_is_reported(engine: str, told: int):
-    """Whichever kernel of the core computes it then."""
-    alternatives = [{"kernel": "e", "reason": "tensor a is NHWC; this kernel is for NCHW16c"}]
-    layers = [{"index": 0, "kernel": "rvp.gemm_s8", "alternatives": alternatives}]
-    assert len(blocked_by_layout(layers, Graph(), engine)) == told
-
-
 def shown(report, width=160):
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(render(report, width=width))
@@ -178,13 +138,6 @@ def test_a_file_gets_the_lines_that_rich_prints(artifacts, width):
     rendered = render(report, width=width)
     Console(file=stream, width=width).print(rendered)
     assert rendered.plain() == stream.getvalue()
-
-
-@pytest.mark.parametrize("name", ["カメラ", "two\twords", "n" * 200])
-def test_what_has_to_be_measured_or_wrapped_is_left_to_rich(artifacts, name):
-    report = build_report(artifacts, "rv64-rvp", TARGET)
-    report["layers"][0]["op"] = name
-    assert render(report, width=160).plain() is None
 
 
 def test_an_arena_over_several_regions_is_reported_by_region(artifacts):
@@ -235,21 +188,3 @@ def test_a_float_verdict_says_what_was_allowed_and_what_was_worst(artifacts):
     text = shown(build_report(artifacts, "rv64-rvp", TARGET))
     assert "10 output values of 1 inference within 0.0001 of LiteRT (relative); largest difference 3.1e-06" in text
     assert "mismatches" not in text
-
-
-@pytest.mark.parametrize(("reference", "named"), [("ONNX Runtime 1.2.3", "ONNX Runtime"), ("LiteRT 2.1", "LiteRT")])
-def test_who_left_the_range_of_float32_is_named(artifacts, reference, named):
-    report = build_report(artifacts, "rv64-rvp", TARGET)
-    report["verify"] |= {"reference": reference, "overflowed": {"all minimum": "y/div"}}
-    told = dict(summary(report))["not verified"]
-    assert told == f"all minimum: float32 overflow in {named}, on all minimum in y/div"
-
-
-def test_distance_from_litert_in_percent_however_large(artifacts):
-    report = build_report(artifacts, "rv64-rvp", TARGET)
-    far = {"values": 2, "differing": 2, "share": 1.0, "largest": 32}
-    report["verify"]["distance"] = {"outputs": far, "layers": far | {"values": 900, "share": 0.0526}}
-    report["layers"][0]["distance"] = {"differing": 52, "reachable": 100_000}
-    said = dict(summary(report))["distance"]
-    assert said.startswith("from LiteRT, 100 % of outputs by 32 at most; 5.3 % of layers by 32 at most; ")
-    assert said.endswith("predicted 0.052 % of reachable sums")

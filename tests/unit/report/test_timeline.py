@@ -43,17 +43,6 @@ def test_units_work_where_they_do() -> None:
     assert spans(picture, "core") == [(0, 26), (96, 200)]
 
 
-def test_layers_and_cycles_are_reported() -> None:
-    tree = ElementTree.fromstring(timeline_svg(report()))
-    titles = [title.text or "" for title in tree.iter(f"{SVG}title")]
-    assert titles[0] == "net on board: 200 cycles"
-    assert any(title.startswith('layer 1 <b> & "c" (conv2d, toy): 4 cycles') for title in titles)
-    bands = [(rect.get("class"), round(float(rect.get("width") or 0) * 200 / 930)) for rect in tree.iter(f"{SVG}rect")]
-    assert bands == [("layer", 96), ("plain", 4), ("layer", 100)]
-    texts = [text.text for text in tree.iter(f"{SVG}text")]
-    assert texts[:3] == ["0", "1", "2"] and {"core", "engine", "dma", "0", "100", "200"} <= set(texts)
-
-
 @pytest.mark.parametrize("lacking", [None, {"timeline": [], "total": 5}, {"timeline": [1], "total": 0}])
 def test_without_a_timeline_there_is_no_picture(lacking: Any) -> None:
     assert timeline_svg(report(cycles=lacking)) == ""

@@ -63,16 +63,6 @@ def test_extremes_are_the_ends_of_the_range_and_random_fills_it(port, low, high)
     assert high - (high - low) / 50 < drawn.max() <= high
 
 
-def test_a_negative_seed_is_refused_with_the_recipe_and_not_when_inputs_are_drawn():
-    with pytest.raises(ValidationError, match="seed\n  Input should be greater than or equal to 0"):
-        InputsConfig(seed=-1)
-
-
-def test_inputs_of_a_network_with_two_lie_one_after_the_other():
-    (one,) = make_inputs(InputsConfig(random=1, extremes=False), [INT8, FLOAT], {})
-    assert len(one.data) == 100
-
-
 def test_labels_go_to_the_inferences_from_files(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 1, 4, 5), np.int8))
     np.save(tmp_path / "y.npy", np.array([7, 3]))
@@ -99,19 +89,6 @@ def test_glob_without_a_match_is_refused(tmp_path):
 def save(tmp_path: Path, array: np.ndarray) -> dict[str, Path]:
     np.save(tmp_path / "x.npy", array)
     return {"x.npy": tmp_path / "x.npy"}
-
-
-@pytest.mark.parametrize(
-    ("array", "told"),
-    [
-        (np.zeros((2, 4, 5), np.uint8), "holds uint8, the network's input x is int8"),
-        (np.zeros((2, 5, 4), np.int8), r"has shape \[2, 5, 4\], the network's input x is \[1, 4, 5\]"),
-        (np.zeros((0, 4, 5), np.int8), "it holds no inference"),
-    ],
-)
-def test_npy_that_does_not_fit_the_input_is_refused(tmp_path, array, told):
-    with pytest.raises(StageError, match=told):
-        make_inputs(InputsConfig(files=("x.npy",)), [INT8], save(tmp_path, array))
 
 
 def npy(shape: str, dtype: str = "'|i1'") -> bytes:
@@ -152,30 +129,6 @@ def test_a_file_is_measured_before_memory_is_taken(tmp_path):
     files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": labels}
     with pytest.raises(StageError, match=r"y\.npy: \[274877906944\] int64 is not one integer class for each of the 2"):
         make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files)
-
-
-@pytest.mark.parametrize("labels", [np.zeros(3, np.int64), np.zeros((2, 1), np.int64), np.zeros(2, np.float32)])
-def test_labels_that_do_not_fit_are_refused(tmp_path, labels):
-    np.save(tmp_path / "y.npy", labels)
-    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": tmp_path / "y.npy"}
-    with pytest.raises(StageError, match="is not one integer class for each of the 2 inferences"):
-        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files)
-
-
-@pytest.mark.parametrize(
-    ("labels", "told"),
-    [
-        (np.array([1, 10]), "label 10 of inference 1 is not a class: the network's first output has classes 0 to 9"),
-        (np.array([-1, 3]), "label -1 of inference 0 is not a class"),
-        (np.array([{}, {}]), "holds Python objects instead of numbers"),
-    ],
-)
-def test_labels_that_are_no_classes_are_refused(tmp_path, labels, told):
-    np.save(tmp_path / "y.npy", labels)
-    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": tmp_path / "y.npy"}
-    with pytest.raises(StageError, match=told) as raised:
-        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files, classes=10)
-    assert "pickle" not in str(raised.value)
 
 
 def test_floats_for_a_quantized_input_become_its_integers(tmp_path):

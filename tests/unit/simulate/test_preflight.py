@@ -102,19 +102,6 @@ def test_the_inputs_are_those_of_the_chosen_signature(root: Path) -> None:
         preflight(root, "right.bin")
 
 
-def test_labels_are_counted_over_all_files(root: Path) -> None:
-    preflight(root, "right.npy", "right.bin", labels="many.npy")
-
-
-def test_an_array_that_is_no_whole_number_of_inferences_is_refused(root: Path) -> None:
-    b = ModelBuilder()
-    b.output(b.relu(b.input("x", (20,), "float32")))
-    (root / "net.tflite").write_bytes(b.build())
-    np.save(root / "seven.npy", np.zeros(7, np.float32))
-    with pytest.raises(StageError, match=r"has shape \[7\], the network's input x is \[20\]"):
-        preflight(root, "seven.npy")
-
-
 def test_no_input_at_all_is_refused(root: Path) -> None:
     config = SimulateConfig(inputs=InputsConfig(random=0, extremes=False))
     with pytest.raises(StageError, match="there is no input"):

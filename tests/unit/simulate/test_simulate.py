@@ -133,15 +133,6 @@ def test_hang_outside_of_an_inference_ends(tmp_path, target, monkeypatch):
         assert "\nin model_init, model.c:" in told
 
 
-def test_the_limit_follows_from_what_the_layers_are_expected_to_take():
-    small = {"cost": None, "macs": 100, "shape_in": [1, 10], "shape_out": [1, 10]}
-    soft = {**small, "cost": 500_000_000_000}
-    assert instruction_limit(None, {"layers": [small]}) < 1_100_000_000
-    assert instruction_limit(None, {"layers": [small, soft]}) > 10 * 500_000_000_000
-    assert instruction_limit(7, {"layers": [soft]}) == 7
-    assert instruction_limit(0, {"layers": [soft]}) == 0
-
-
 def test_a_hang_is_found_by_the_limit_that_follows_from_the_layers(tmp_path, monkeypatch):
     monkeypatch.setattr("stages.simulate.simulate._INSTRUCTIONS_AT_LEAST", 0)
     _, model = firmware(tmp_path, "rv32-scalar", fault='for (;;) { __asm__ volatile("" ::: "memory"); }')

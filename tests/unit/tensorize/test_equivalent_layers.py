@@ -10,7 +10,6 @@ import pytest
 from stages.ir.graph import Graph, Layer
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
-from stages.ir.reference.integer import run_graph
 from stages.tensorize.equivalent_layers import cheapest_equivalents, with_all_equivalents
 from stages.tensorize.plan import TensorizePlan
 from tests.support.emitted import target_named
@@ -63,23 +62,6 @@ def test_a_convolution_whose_filters_read_one_channel_can_be_a_depthwise_one(cha
     (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
     assert layer.kind == "depthwise_conv2d"
     assert layer.op.depth_multiplier == 8 // channels
-
-
-@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-def test_planar_weights_of_a_depthwise_convolution_are_those_of_an_ordinary_one(layout: str) -> None:
-    """A layer that became one has planar weights."""
-    rng = np.random.default_rng(6)
-    values, bias = rng.integers(-127, 128, (8, 3, 2, 1)).astype(np.int8), np.arange(8, dtype=np.int32)
-    builder = ModelBuilder()
-    x = builder.input("x", (1, 9, 8, 1), "int8", 0.04, 3)
-    builder.output(builder.conv2d(x, values, bias, weight_scale=0.01, stride=(2, 1), out=(0.1, 7)))
-    graph, image = integer_graph(builder.build(), layout), rng.integers(-128, 128, (1, 9, 8, 1)).astype(np.int8)
-    planar = with_all_equivalents(graph)
-    assert {"depthwise_conv2d"} <= {layer.kind for layer in planar.layers}
-    back = with_all_equivalents(planar)
-    assert {"conv2d"} <= {layer.kind for layer in back.layers}
-    (out,) = graph.outputs
-    np.testing.assert_array_equal(run_graph(back, [image])[out], run_graph(graph, [image])[out])
 
 
 def test_a_layer_is_exchanged_once_and_only_where_that_saves_enough() -> None:

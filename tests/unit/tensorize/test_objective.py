@@ -113,11 +113,3 @@ def test_rules_are_obeyed(wanted: str) -> None:
     rule = TensorizeRule(kernel="arm_dsp.depthwise3x3_s8")
     chosen, _ = decided(graph_of(**WIDE), "cortex-m4", optimize_for=wanted, rules=(rule,))
     assert [choice.kernel.name for choice in chosen.choices.values()] == ["arm_dsp.depthwise3x3_s8"]
-
-
-@pytest.mark.parametrize("wanted", ["rom", "ram"])
-def test_what_nothing_can_compute_is_reported_as_ever(wanted: str) -> None:
-    made = setting("rv32-rvp", optimize_for=wanted)
-    lacking = PassContext.of(made.target, made.config, [k for k in made.kernels if k.name == "rvp.gemm_s8"], made.costs)
-    with pytest.raises(StageError, match="no kernel of target rv32-rvp"):
-        decide(graph_of(**WIDE), lacking)

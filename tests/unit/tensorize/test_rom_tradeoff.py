@@ -13,7 +13,7 @@ from stages.count.firmware import joined
 from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph, LayerView
 from stages.ir.graph.layer_rules import LayerMatch
-from stages.tensorize import TensorizeConfig, TensorizeRule, rom_tradeoff
+from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import CallRom
@@ -95,24 +95,10 @@ def test_what_bytes_are_worth_is_the_objectives() -> None:
     assert second(setting(11_000, 10_000, optimize_for="speed")) == "arm_dsp.dot_s8"
 
 
-def test_bytes_are_worth_little_where_none_are_counted() -> None:
-    """As on a target without a counter: 1,600 bytes for each source of a kernel."""
-    assert second(setting(10_100, 10_000, {})) == "mve.dot_s8"
-    assert second(setting(15_000, 10_000, {})) == "arm_dsp.dot_s8"
-
-
 def test_bytes_are_worth_little_where_an_operating_system_has_the_memory() -> None:
     one = setting(15_000, 10_000)
     hosted = one.target.model_copy(update={"memory": None})
     assert second(replace(one, target=hosted)) == "arm_dsp.dot_s8"
-
-
-def test_weights_of_an_engine_are_rom(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = setting(15_000, 10_000)
-    choice, view = decided(one).choices[0], GRAPH.view(GRAPH.layers[0])
-    monkeypatch.setattr(type(choice.kernel), "lowers", False)
-    option = rom_tradeoff._Code.of(one).option(view, choice)
-    assert option.own == sum(view.constant(role).nbytes for role in view.layer.constants) > 16 * 16
 
 
 def test_a_rule_decides_by_itself() -> None:

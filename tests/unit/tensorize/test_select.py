@@ -39,31 +39,6 @@ def rule(kernel: str, match: LayerMatch | None = None, **params: object) -> Tens
     return TensorizeRule(match=match or LayerMatch(), kernel=kernel, params=params)
 
 
-def test_the_cheapest_kernel_wins_and_the_others_are_listed_with_their_cost() -> None:
-    choice = choose(view(), target_named("host"), KERNELS, [], Costs())
-    assert choice.kernel.name == "mini.gemm"
-    assert (choice.cost, choice.cost_source) == (2 * 8 * 12 * 6, "estimated")
-    assert [(a.kernel, a.cost, a.reason) for a in choice.alternatives] == [("mini.plain", 8 * 8 * 12 * 6, "")]
-
-
-@pytest.mark.parametrize("first", KERNELS, ids=lambda kernel: kernel.name)
-@pytest.mark.parametrize("cost", [1000, None])
-def test_of_equal_or_unknown_costs_the_first_in_the_order_of_the_targets_kernels_wins(
-    first: PlainGemm, cost: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def same(*_: object) -> int:
-        if cost is None:
-            raise LookupError
-        return cost
-
-    for kernel in KERNELS:
-        monkeypatch.setattr(type(kernel), "cost", same)
-    (other,) = (kernel for kernel in KERNELS if kernel is not first)
-    choice = choose(view(), target_named("host"), [first, other], [], Costs())
-    assert (choice.kernel.name, choice.cost) == (first.name, cost)
-    assert [alternative.kernel for alternative in choice.alternatives] == [other.name]
-
-
 class Tuned(MiniGemm):
     name = "mini.tuned"
 

@@ -83,14 +83,6 @@ def test_memory_is_not_shared_where_the_arena_would_grow() -> None:
     assert plan(liveness(found).buffers).total == 64 * 8 + 2 * 8 * 2
 
 
-def test_memory_is_not_shared_where_scratch_would_make_the_arena_grow() -> None:
-    shapes = {"x": (1, 8, 8), "big": (1, 64, 8), "a": (1, 2, 8), "c": (1, 2, 8), "y": (1, 4, 8)}
-    steps: list[Step] = [(RELU, "x", "big"), (cut(0, 2), "big", "a"), (RELU, "a", "c"), (ROWS, "c a", "y")]
-    made = graph(steps, shapes, "x", "y")
-    assert placed(shared(made))["a"] == ("big", 0)
-    assert placed(shared(made, {2: {"panel": 200}}))["a"] == ("y", 16)
-
-
 def test_what_is_no_single_run_of_aligned_bytes_is_copied() -> None:
     columns = graph([(RELU, "x", "a"), (Concatenation(axis=2), "a a2", "y")], {}, "x", "y")
     for name, width in (("x", 8), ("a", 8), ("a2", 8), ("y", 16)):

@@ -12,8 +12,6 @@ from pipeline.errors import PipelineError
 from pipeline.project import project_of
 from pipeline.recipes.targets import load_targets
 from stages.backends.targets.spec import Target
-from stages.support.system import loaded_code
-from stages.support.system.installation import INSTALLATION
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.remote.conftest import clone
 
@@ -91,17 +89,3 @@ def test_kernels_of_plug_ins_are_compared(project: FakeProject, remote_project: 
     assert str(refused.value).startswith(
         "measuring: worker other would make another result: plug-in kernels/acme/add.c: "
     )
-
-
-def test_a_worker_that_loaded_its_code_before_it_changed_measures_nothing(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its files are as this machine's, and what it runs is not."""
-    name = "stages/backends/targets/places.py"
-    real = str((INSTALLATION / name).resolve())
-    assert real in loaded_code._loaded
-    monkeypatch.setitem(loaded_code._loaded, real, "0" * 64)
-    with pytest.raises(PipelineError) as refused:
-        begin(PLACES, ([],))()
-    message = str(refused.value).partition("\n")[0]
-    assert f"code {name}: 000000000000, loaded before the file changed there, " in message and message.endswith(" here")

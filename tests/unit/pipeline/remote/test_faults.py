@@ -78,20 +78,6 @@ def test_whatever_a_library_raises_the_run_goes_on(
     assert capsys.readouterr().err.startswith(f"warning: the remote store http://127.0.0.1 fails: {kind};")
 
 
-@pytest.mark.parametrize("proxy", ["socks5://ann:secret@127.0.0.1:1", "http://ann:secret@[::1"])
-def test_a_proxy_that_is_none_is_one_line(
-    proxy: str, project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.setenv("http_proxy", proxy)
-    monkeypatch.setenv("no_proxy", "")
-    monkeypatch.setenv("FIRMLINE_REMOTE", "http://cache.example")
-    assert how(project) == all_of("ran")
-    stderr = capsys.readouterr().err
-    assert (
-        stderr.count("\n") == 1 and "cannot be used: HTTP_PROXY is not the address" in stderr and "secret" not in stderr
-    )
-
-
 @pytest.mark.parametrize("scheme", ["", "http://"])
 def test_a_proxy_is_told_who_asks(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the name and the password of its URL, which may lack `http://`."""

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import ssl
-import struct
 import subprocess
 import threading
 import tracemalloc
@@ -241,17 +240,6 @@ def test_what_is_packed_stays_packed() -> None:
         assert fetched(HttpTransport(RemoteSettings(server.url))) == (True, len(packed))
 
 
-def test_a_slow_link_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long an object takes in all."""
-    monkeypatch.setattr(exchange, "SECONDS", 0.8)
-    monkeypatch.setattr(exchange, "STEP", 5_000)
-    parts: list[bytes | float] = [OK + b"Content-Length: 100000\r\n\r\n"]
-    for _ in range(20):
-        parts += [bytes(5_000), 0.08]
-    with serving(answering(*parts)) as server:
-        assert fetched(HttpTransport(RemoteSettings(server.url))) == (True, 100_000)
-
-
 def test_after_a_broken_exchange_the_next_is_not_confused() -> None:
     """What was left unread is not taken for the next answer."""
     answers = iter([endless(UNSIZED, b"HTTP/1.1 200 OK\r\n"), answering(OK + b"Content-Length: 2\r\n\r\nok")])
@@ -264,26 +252,6 @@ def test_after_a_broken_exchange_the_next_is_not_confused() -> None:
     with serving(answering(OK + b"Content-Length: 0\r\n\r\nHTTP/1.1 404 No\r\n\r\n")) as server:
         transport = HttpTransport(RemoteSettings(server.url))
         assert [fetched(transport), fetched(transport)] == [(True, 0)] * 2
-
-
-@pytest.mark.parametrize("record", [b"", struct.pack(">BHH", 22, 0x303, 16_000), b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_a_slow_handshake(record: bytes, quick: None) -> None:
-    """Of TLS: silence, a record of which a byte comes now and then, and what is no TLS."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        over = threading.Event()
-
-        def drip() -> None:
-            connection, _ = listener.accept()
-            with connection, suppress(OSError):
-                connection.sendall(record)
-                while not over.wait(0.05):
-                    connection.sendall(b"\0")
-
-        threading.Thread(target=drip, daemon=True).start()
-        transport = HttpTransport(RemoteSettings(f"https://127.0.0.1:{listener.getsockname()[1]}"))
-        with pytest.raises(RemoteError, match=f"{LATE}|no secure connection"):
-            fetched(transport)
-        over.set()
 
 
 def test_tls_has_the_same_limits(tmp_path: Path) -> None:
@@ -302,28 +270,6 @@ def test_tls_has_the_same_limits(tmp_path: Path) -> None:
         assert fetched(HttpTransport(RemoteSettings(f"{server.url}/good"), str(certificate))) == (True, 2)
         with pytest.raises(RemoteError, match="no secure connection"):
             fetched(HttpTransport(RemoteSettings(server.url)))
-
-
-@pytest.mark.parametrize("name", ["silence", "100 Continue", "a 404"])
-def test_a_proxy_has_the_same_limits(name: str, monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
-    """Before it has connected to anything."""
-    answer, _ = ANSWERS[name]
-    with serving(answer) as server:
-        monkeypatch.setenv("https_proxy", server.url)
-        monkeypatch.setenv("no_proxy", "")
-        with pytest.raises(RemoteError, match=f"{LATE}|{LARGE}|{BROKEN}|404|proxy"):
-            fetched(HttpTransport(RemoteSettings("https://cache.example")))
-        assert server.sent < MOST_SENT
-
-
-def test_a_name_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
-    """Nothing interrupts it, so it is left behind."""
-    over = threading.Event()
-    monkeypatch.setattr("pipeline.remote.sockets.socket.getaddrinfo", lambda *_, **__: over.wait(60))
-    transport = HttpTransport(RemoteSettings("http://cache.example"))
-    with pytest.raises(RemoteError, match=r"no answer within 0\.3 seconds"):
-        fetched(transport)
-    over.set()
 
 
 @pytest.mark.parametrize("what", ["pipe", "device", "sparse"])

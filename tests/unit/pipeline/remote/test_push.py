@@ -96,28 +96,6 @@ def test_programs_read_what_became_of_each(
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_junk_of_another_size_and_lost_blobs_are_replaced(
-    old: FakeProject, other: FakeProject, server: Server, capsys: Capture
-) -> None:
-    assert push() == 0
-    junk = list((server.data / "cas").iterdir())
-    for path in junk:
-        path.write_text("junk!")
-    capsys.readouterr()
-    assert push(dry_run=True) == PENDING
-    assert "4 to be sent (" in capsys.readouterr().out
-    assert push() == 0
-    assert "4 sent (" in capsys.readouterr().out
-    server.check()
-    server.blob("emit", "files/src/model.h").unlink()
-    assert push(dry_run=True) == PENDING
-    assert push() == 0
-    assert "1 sent (" in capsys.readouterr().out
-    server.check()
-    assert push() == 0
-    assert how(other) == all_of("remote")
-
-
 def test_a_server_that_has_whatever_it_is_asked_for_is_none(
     old: FakeProject, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
