@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.backends.toolchain.compiler import Source
-from stages.base import StageError
 from stages.emit.blob import Blob, BlobError
 from stages.emit.blob_differences import differences
 from stages.ir.graph import Quant
@@ -152,16 +150,3 @@ def test_damaged_blobs(tmp_path: Path, damage: Any, said: str) -> None:
     assert Blob.unpacked(blob).packed() == blob
     with pytest.raises(BlobError, match=said):
         Blob.unpacked(damage(blob))
-
-
-def test_a_network_without_constants_has_no_blob(tmp_path: Path) -> None:
-    graph = mini_graph(units=())
-    graph.outputs = ["x"]
-    with pytest.raises(StageError, match="has no constants"):
-        emit_mini(tmp_path, graph, weights="caller")
-
-
-def test_the_fingerprint_is_in_model_json_and_in_the_blob(tmp_path: Path) -> None:
-    described, blob = emitted(tmp_path)
-    assert json.loads((tmp_path / "emitted/model.json").read_text())["fingerprint"] == described["fingerprint"]
-    assert Blob.unpacked(blob).fingerprint.hex() == described["fingerprint"]

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from jinja2 import FileSystemLoader
-from pydantic import ValidationError
 
 from stages.backends.kernels.registry import folders
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.backends.toolchain.compiler import Source
 from stages.base import StageError
-from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
 from stages.support.messages.templates import environment
 from tests.support.emitted import target_named
@@ -133,14 +131,6 @@ def test_model_json_describes_what_was_written(tmp_path: Path) -> None:
     assert "#define MODEL_OUTPUT0_SCALE 0.5f\n" in header
 
 
-def test_the_alignment_is_the_configured_one(tmp_path: Path) -> None:
-    described = emit_mini(tmp_path, alignment=64)
-    assert {row["offset"] % 64 for row in described["arena"]} == {0}
-    assert "#define MODEL_ARENA_ALIGNMENT 64" in (tmp_path / "emitted/src/model.h").read_text()
-    assert "_Alignas(MODEL_ARENA_ALIGNMENT) uint8_t model_arena" in (tmp_path / "emitted/src/model.c").read_text()
-    assert ".balign 64" in (tmp_path / "emitted/src/weights.S").read_text()
-
-
 def test_an_arena_above_the_recipes_limit(tmp_path: Path) -> None:
     needed = emit_mini(tmp_path / "free")["arena_bytes"]
     assert emit_mini(tmp_path / "enough", arena_limit=needed)["arena_bytes"] == needed
@@ -196,9 +186,3 @@ def test_flags_of_a_kernel_folder_are_those_of_its_files(tmp_path: Path) -> None
     assert described["sources"]["c"] == ["model.c", "layers.c", kernel]
     cmake = (tmp_path / "emitted/src/CMakeLists.txt").read_text()
     assert 'set_source_files_properties(kernels/mini/mini.c PROPERTIES COMPILE_FLAGS "-fno-builtin -O1")\n' in cmake
-
-
-@pytest.mark.parametrize("prefix", ["Kws", "1st", "a-b", ""])
-def test_a_prefix_is_an_identifier_in_small_letters(prefix: str) -> None:
-    with pytest.raises(ValidationError, match="prefix"):
-        EmitConfig(prefix=prefix)

@@ -11,7 +11,7 @@ from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.tflite_reader import read
-from stages.ir.relax_module import attributes, operator_calls
+from stages.ir.relax_module import operator_calls
 from tests.support.malformed import altered, conv
 from tests.support.relax_run import run_relax
 
@@ -29,21 +29,6 @@ def branching() -> ModelBuilder:
     squared = b.mul(first, first, name="squared")
     b.output(b.add(squared, second, name="sum"), squared)
     return b
-
-
-def test_each_operator_is_a_function_in_the_order_of_the_file() -> None:
-    module = build(branching())
-    calls = list(operator_calls(module))
-    assert [(call.index, call.op) for call in calls] == [(0, "SPLIT"), (1, "MUL"), (2, "ADD")]
-    split, multiply, add = calls
-    assert (split.name, multiply.name, add.name) == ("halves", "squared", "sum")
-    # A tensor read twice is one parameter.
-    assert multiply.inputs == split.outputs[:1]
-    assert len(multiply.function.params) == 1
-    assert add.inputs == (multiply.outputs[0], split.outputs[1])
-    assert attributes(module["main"])["outputs"] == (*add.outputs, *multiply.outputs)
-    # Private: TVM may drop, inline or rename nothing that has a global symbol.
-    assert all(call.function.attrs.get("global_symbol") is None for call in calls)
 
 
 def test_two_tensors_of_the_same_name_stay_apart() -> None:

@@ -16,7 +16,7 @@ import pytest
 from stages.backends.targets.load import load_target
 from stages.base import Job, StageError
 from stages.import_model import STAGE
-from stages.import_model.model_files import model_files, model_inputs
+from stages.import_model.model_files import model_files
 from stages.import_model.stage import ImportConfig
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
@@ -103,13 +103,6 @@ def test_same_model_gives_the_same_bytes_in_another_process(model_file: Path, tm
         )  # fmt: skip
     for path in outs[0].iterdir():
         assert path.read_bytes() == (outs[1] / path.name).read_bytes(), path.name
-
-
-def test_the_same_file_in_another_folder_is_the_same_model() -> None:
-    entries = [
-        model_inputs(FileModel(file=file)).model_entry for file in ("a/net.tflite", "b/net.tflite", "a/other.tflite")
-    ]
-    assert entries[0] == entries[1] != entries[2]
 
 
 def test_every_real_model_is_imported(tmp_path: Path) -> None:

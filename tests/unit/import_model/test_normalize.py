@@ -192,18 +192,6 @@ def test_a_name_that_is_not_utf_8_hides_no_other_shape() -> None:
     assert [result.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
 
 
-def test_an_unknown_batch_that_the_file_gives_as_1_is_no_change() -> None:
-    def unknown_batch(model: Any, schema: Any) -> None:
-        for tensor in model.subgraphs[0].tensors:
-            if tensor.name in (b"x", b"conv", b"pool"):
-                tensor.shapeSignature = np.asarray([-1, *tensor.shape[1:]], np.int32)
-
-    data = edited(layers(), unknown_batch)
-    result = normalized(data, "net")
-    assert result.data is data
-    assert result.notes == ()
-
-
 def test_shapes_that_litert_cannot_infer_are_refused_with_its_reason() -> None:
     def contradict(model: Any, schema: Any) -> None:
         tensor_named(model, "x").shape = np.asarray([1, 6, 6, 3], np.int32)
@@ -213,19 +201,6 @@ def test_shapes_that_litert_cannot_infer_are_refused_with_its_reason() -> None:
         RunError, match=r"operator 0 \(CONV_2D\) is refused by LiteRT: input_channel % filter_input_channel"
     ):
         normalized(edited(layers(), contradict), "net")
-
-
-def test_shapes_are_not_inferred_where_an_operator_is_unsupported() -> None:
-    """It is to be named; LiteRT would say something of its own."""
-    b = ModelBuilder()
-    y = b.tensor("y", (1, 8), "float32")
-    b.operator("CUSTOM", [b.input("x", (1, 8), "float32")], [y])
-    b.output(y)
-
-    def leave_out(model: Any, schema: Any) -> None:
-        tensor_named(model, "y").shape = None
-
-    assert normalized(edited(b.build(), leave_out), "net").info.tensors[0].shape == ()
 
 
 def test_an_empty_list_of_sizes_makes_a_scalar() -> None:
@@ -276,14 +251,6 @@ def test_a_signature_that_is_not_there_gets_its_names() -> None:
         normalized(layers(), "net", "clip")
 
 
-def test_of_graphs_without_a_signature_the_first_is_imported_and_stated() -> None:
-    data = together(function_of("tanh"), function_of("relu"))
-    result = normalized(data, "net")
-    assert result.data is data
-    assert result.notes == ("the file has 2 subgraphs and no signature: the first is imported",)
-    outcome(result)
-
-
 def test_a_signature_of_a_graph_that_is_not_there_is_corrupt() -> None:
     data = together(function_of("tanh"), signatures={"serve": 3})
     with pytest.raises(StageError, match="signature serve refers to subgraph 3 of 1"):
@@ -327,22 +294,6 @@ def test_a_composite_is_the_operators_it_stands_for() -> None:
     assert [result.info.tensors[index].name for index in result.info.outputs] == ["last", "inner"]
 
 
-def test_a_composite_that_hands_on_a_constant() -> None:
-    def hand_on(model: Any, schema: Any) -> None:
-        constant = next(i for i, tensor in enumerate(model.subgraphs[1].tensors) if tensor.name == b"one")
-        model.subgraphs[1].outputs = np.asarray([constant], np.int32)
-
-    result = normalized(edited(with_composite(square_and_add()), hand_on), "net")
-    (last,) = (result.info.tensors[index] for index in result.info.outputs if result.info.tensors[index].name == "last")
-    assert last.values().tolist() == [1.0]  # of RELU6
-
-
-def test_composites_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stages.import_model.normalize.graph._MOST_OPERATORS", 3)
-    with pytest.raises(StageError, match="net has composites with 3 operators or more"):
-        normalized(with_composite(square_and_add()), "net")
-
-
 def test_composites_of_composites() -> None:
     def nest(model: Any, schema: Any) -> None:
         composite("test.inner", 2)(model.subgraphs[1].operators[0], model, schema)
@@ -365,12 +316,6 @@ def test_a_composite_made_of_itself_or_of_another_number_of_tensors_is_refused()
     with pytest.raises(StageError) as caught:
         normalized(with_composite(scaled_tanh()), "net")
     assert two in str(caught.value)
-
-
-@pytest.mark.parametrize("subgraph", [7, -1])
-def test_a_composite_of_a_graph_that_is_not_there_is_corrupt(subgraph: int) -> None:
-    with pytest.raises(StageError, match=rf"operator 1 \(STABLEHLO_COMPOSITE\) refers to subgraph {subgraph} of 2"):
-        normalized(with_composite(square_and_add(), subgraph=subgraph), "net")
 
 
 def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> None:

@@ -79,14 +79,6 @@ def test_what_is_never_written_is_a_constant() -> None:
     assert [tensor.values().tolist() for tensor in info.tensors if tensor.data is not None] == [[0, 1, 2, 3]]
 
 
-def test_what_is_never_read_is_not_kept() -> None:
-    b = Streaming()
-    y = b.relu(b.input("x", (4,), "float32"))
-    b.assign(b.resource("seen", None), y)
-    b.output(y)
-    assert [operator.op for operator in normalized(b.build(), "m").info.operators] == ["RELU"]
-
-
 def test_a_variable_without_a_first_value_is_refused() -> None:
     b = Streaming()
     x = b.input("x", (4,), "float32")
@@ -95,16 +87,6 @@ def test_a_variable_without_a_first_value_is_refused() -> None:
     b.assign(handle, y)
     b.output(y)
     with pytest.raises(StageError, match="variable 'state' is read without an initial value"):
-        normalized(b.build(), "net.tflite")
-
-
-def test_two_types_of_one_variable_are_refused() -> None:
-    b = Streaming()
-    x = b.input("x", (4,), "float32")
-    handle = b.resource("state", np.zeros(4, np.float32))
-    b.output(b.add(x, b.read(handle, (4,), "float32")))
-    b.assign(handle, b.input("n", (4,), "int32"))
-    with pytest.raises(StageError, match="variable 'state' is read and written with 2 types"):
         normalized(b.build(), "net.tflite")
 
 

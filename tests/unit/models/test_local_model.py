@@ -9,7 +9,7 @@ import pytest
 from stages.base import StageError
 from stages.ir.models import zoo
 from stages.ir.models.local_model import local_model, sound_model
-from stages.ir.models.spec import FileModel, ZooModel
+from stages.ir.models.spec import FileModel
 
 
 def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
@@ -22,11 +22,6 @@ def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
         sound_model(FileModel(file="cut.tflite"), tmp_path)
     assert caught.value.at == ("model", "file")
     assert local_model(FileModel(file="cut.tflite"), tmp_path, {}) is None
-
-
-def test_what_is_not_at_hand(tmp_path: Path) -> None:
-    assert sound_model(FileModel(file="none.tflite"), tmp_path) is None
-    assert sound_model(ZooModel(zoo="resnet_8"), tmp_path) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>not found</html>", b"version https://git-lfs.github.com/spec/v1"])

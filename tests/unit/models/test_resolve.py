@@ -74,16 +74,6 @@ def test_download_is_checked_and_kept(tmp_path: Path) -> None:
     assert resolve(model, cache_dir=tmp_path) == CONTENT
 
 
-def test_damaged_cache_is_downloaded_again(tmp_path: Path) -> None:
-    with server() as (url, asked):
-        model = UrlModel(url=url, sha256=DIGEST)
-        resolve(model, cache_dir=tmp_path)
-        (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
-        kept.write_bytes(b"half")
-        assert resolve(model, cache_dir=tmp_path) == CONTENT
-        assert len(asked) == 2 and kept.read_bytes() == CONTENT
-
-
 def test_wrong_sha256_shows_both_and_keeps_nothing(tmp_path: Path) -> None:
     with server() as (url, _), pytest.raises(StageError) as caught:
         resolve(UrlModel(url=url, sha256="0" * 64), cache_dir=tmp_path)

@@ -116,14 +116,6 @@ def _layers(info: ModelInfo) -> list[tuple[str, int, list[tuple[str, tuple[int, 
     ]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["ds_cnn", "mobilenet_v2_0.35_96"])
-def test_bytes_depend_on_seed_and_dtype_only(name: str, dtype: str) -> None:
-    data = zoo.build(name, dtype, 3)
-    assert data == zoo.build(name, dtype, 3)
-    assert data != zoo.build(name, dtype, 4)
-
-
 def test_another_blas_kernel_and_thread_count_give_the_same_bytes() -> None:
     script = "import sys; from stages.ir.models import zoo; sys.stdout.buffer.write(zoo.build('resnet_8', 'uint8'))"
     environment = os.environ | {"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "1"}

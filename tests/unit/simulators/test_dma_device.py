@@ -86,16 +86,3 @@ def misused(body: str, told: str) -> None:
     with pytest.raises(StageError, match=re.escape(told)) as caught:
         run_c(ne16_target(), f"MONITOR(0) = 9;\n{body}\nsettle();")
     assert re.search(r"\(layer 9\)\nin \w+, main.c:\d+", str(caught.value))
-
-
-def test_a_dma_without_bandwidth_is_refused_by_the_device_too() -> None:
-    target = ne16_target()
-    assert target.accelerator is not None and target.accelerator.dma is not None
-    for name, value, told in (
-        ("bytes_per_cycle", 0, "dma: bytes_per_cycle is 0: it would never be done"),
-        ("queue", 0, "dma: a queue of 0 takes no transfer"),
-    ):
-        dma = target.accelerator.dma.model_copy(update={name: value})
-        beside = target.accelerator.model_copy(update={"dma": dma})
-        with pytest.raises(StageError, match=told):
-            run_c(target.model_copy(update={"accelerator": beside}), "")

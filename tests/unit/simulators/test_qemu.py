@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from stages.backends.qemu import build
-from stages.backends.qemu.fault import fault_message
 from stages.backends.qemu.machine import without_memory
 from stages.backends.qemu.profile import profile
 from stages.backends.qemu.run import plugin_option
 from stages.backends.qemu.selftest import self_test
 from stages.backends.simulators.bench import compile_and_run_c
-from stages.backends.simulators.process import Finished
 from stages.backends.targets.load import load_target
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.toolchain.compiler import Source, compile_sources, link
@@ -49,20 +47,6 @@ def test_plugin_that_miscounts_fails_its_self_test(tmp_path, emulator, right, wr
         self_test(library, emulator)
 
 
-def test_missing_emulator_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "CACHE", tmp_path)
-    with pytest.raises(StageError, match="needs qemu-system-none"):
-        build.plugin_path("qemu-system-none")
-
-
-def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "CACHE", tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StageError, match="needs gcc") as raised:
-        build.plugin_path("qemu-system-arm")
-    assert "apt-get install gcc" in str(raised.value)
-
-
 def test_commas_in_the_path_of_the_clone_are_no_options() -> None:
     option = plugin_option(Path("/a, b=c/libcounter.so"), Path("/d,e"))
     assert option == "file=/a,, b=c/libcounter.so,profile=/d,,e"
@@ -94,12 +78,6 @@ def test_profile_gives_each_function_its_instructions(tmp_path):
     link(target, runtime, compile_sources(target, runtime, sources, tmp_path, flags=("-O1",)), tmp_path / "a.elf")
     (tmp_path / "inputs.bin").write_bytes(b"")
     assert profile(tmp_path / "a.elf", target, tmp_path / "inputs.bin")["spin"] == 2 * 1000 + 2
-
-
-def test_abort_of_qemu_is_reported_with_its_last_words():
-    finished = Finished(-6, "qemu-system-arm: something is wrong")
-    message = fault_message(finished, Path("firmware.elf"), load_target("cortex-m4"))
-    assert message == "QEMU was ended by SIGABRT:\nqemu-system-arm: something is wrong"
 
 
 @needs_qemu

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import threading
 import time
@@ -98,23 +97,3 @@ def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monk
         damage()
         assert build.plugin_path().read_bytes() == b"made"
     assert len(built) == 3
-
-
-def test_change_of_the_plugins_code_asks_for_a_new_build(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(build, "_build", lambda sources, library, _: library.write_bytes(b"made"))
-    before = build.plugin_path()
-    shutil.copytree(build.SOURCES, tmp_path / "plugin")
-    monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
-    assert build.plugin_path() == before
-    with (tmp_path / "plugin" / "lanes.h").open("a") as handle:
-        handle.write("\n")
-    assert build.plugin_path() != before
-
-
-def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "CACHE", tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StageError, match=r"needs g\+\+ to be compiled") as raised:
-        build.plugin_path()
-    assert "apt-get install g++" in str(raised.value)

@@ -38,14 +38,6 @@ def needs(target: Target) -> None:
             pytest.skip(f"{command} is not installed")
 
 
-def test_board_has_all_of_its_core_but_the_memory() -> None:
-    board, core = BOARDS["rpi-pico"], CATALOGUE.targets()["cortex-m0plus"]
-    assert board.core == "cortex-m0plus" and board.name == "rpi-pico"
-    own = {"name", "board", "memory", "simulated", "chip", "alone"}
-    assert board.model_dump(exclude=own) == core.model_dump(exclude=own)
-    assert board.memory == CATALOGUE.boards["rpi-pico"].memory
-
-
 def region(origin: int, length: int, *holds: str, speed: int = 0) -> Region:
     return Region(origin=origin, length=length, holds=holds, speed=speed)
 

@@ -76,12 +76,6 @@ def test_memory_that_cannot_be_the_same(there: dict[str, object], says: str) -> 
     assert f"{'.'.join(detail['ctx']['at'])}: {detail['msg']}" == says
 
 
-def test_part_that_does_not_exist() -> None:
-    with pytest.raises(ValidationError) as raised:
-        Memory.model_validate({"rom": ROM, "ram": {**RAM, "holds": ["data", "heap"]}})
-    assert raised.value.errors()[0]["loc"] == ("ram", "holds", 1)
-
-
 def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
     constant, variable = ["code", "constants", "weights"], ["data", "stack", "arena"]
     memory = Memory.model_validate(
@@ -124,22 +118,6 @@ def test_rooms_leave_the_stack_and_what_others_need() -> None:
         "arena": [("dtcm", 62 << 10, 1 << 10, ""), ("sram", 64 << 10, 0, "")],
     }
     assert target.model_dump(include={"capacities"})["capacities"]["arena"][0]["region"] == "dtcm"
-
-
-@pytest.mark.parametrize(
-    ("reserve", "told"),
-    [
-        ({"code": "2M"}, "2,097,152 bytes reserved for code are more than the rom's 1,048,576"),
-        ({"data": "65K"}, "66,560 bytes reserved for data are more than the ram's 65,536"),
-    ],
-)
-def test_no_more_is_reserved_than_there_is(reserve: dict[str, str], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
-        Memory.model_validate({"rom": ROM, "ram": RAM, "reserve": reserve})
-
-
-def test_what_is_usually_reserved_need_not_be_there() -> None:
-    Memory.model_validate({"rom": {**ROM, "length": "32K"}, "ram": {**RAM, "length": "2K"}, "stack": 1024})
 
 
 def test_weights_in_a_region_that_is_written_are_loaded_elsewhere() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.backends.targets.load import load_target
-from stages.backends.targets.runtime import runtime_for
 from stages.base import StageError
 
 RISCV = ["rv64-scalar", "rv32-scalar"]
@@ -243,13 +242,6 @@ def test_lock_up_is_reported_with_the_place_before_it():
 
 
 @needs_arm
-def test_watchdog_that_is_disarmed_or_generous_lets_the_program_end():
-    wait = "for (volatile int i = 0; i < 5000; i++) { }"
-    assert output_of("cortex-m4", f'board_watchdog(1000); board_watchdog(0); {wait} printf("done");') == "done"
-    assert output_of("cortex-m4", f'board_watchdog(1000000); {wait} printf("done");') == "done"
-
-
-@needs_arm
 def test_regions_that_are_no_power_of_two_are_protected_to_their_end():
     """A v7-M region is a power of two: 768 KiB of RAM at 256 KiB take two. Both ends work, what is behind faults."""
     target = load_target("cortex-m4")
@@ -265,17 +257,3 @@ def test_regions_that_are_no_power_of_two_are_protected_to_their_end():
 def test_program_that_does_not_end_is_stopped_by_the_clock():
     with pytest.raises(StageError, match=r"still running after 0\.3 s"):
         compile_and_run_c(load_target("host"), [], main_of("for (volatile int i = 0; i < 1; ) { }"), timeout=0.3)
-
-
-def test_unknown_family_is_refused_with_the_families_there_are():
-    target = load_target("host").model_copy(update={"family": "sparc"})
-    with pytest.raises(StageError, match="no family 'sparc'") as raised:
-        runtime_for(target)
-    assert "host, riscv" in str(raised.value)
-
-
-@pytest.mark.parametrize("target", ["rv64-scalar", "cortex-m4"])
-def test_a_board_needs_a_memory_map(target):
-    without = load_target(target).model_copy(update={"memory": None})
-    with pytest.raises(StageError, match="needs `memory:`"):
-        runtime_for(without)

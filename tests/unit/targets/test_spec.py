@@ -93,14 +93,6 @@ def test_stack(tmp_path: Path, stack: str) -> None:
     assert re.match(r"pipeline\.yaml:11:14: cores\.board\.memory\.stack: ", message)
 
 
-def test_what_an_alias_repeats_is_one_mistake(tmp_path: Path) -> None:
-    again = "  other:\n    <<: *board\n"
-    (tmp_path / "pipeline.yaml").write_text(TARGET.replace("board:", "board: &board").replace(RAM, "5") + again)
-    with pytest.raises(RecipeError) as caught:
-        load_targets(tmp_path)
-    assert "more mistake" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("memory", "first", "last"),
     [
