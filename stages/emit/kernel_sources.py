@@ -38,13 +38,13 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
         for component in name.split("/"):
             if wrong := invalid_name(component):
                 raise StageError(f"kernel file {wrong}")
-        path = _place(name, folders)
-        if path is None:
+        source = _text(name, folders)
+        if source is None:
             raise StageError(
                 f"kernel file {name} does not exist",
                 hint=_remedy(name, folders, "`sources` or `headers`"),
             )
-        text, includes = _relocate(path.read_text(), name, folders)
+        text, includes = _relocate(source, name, folders)
         pending += includes
         try:
             place = path_below(out, name)
@@ -68,6 +68,15 @@ def _place(name: str, folders: Mapping[str, KernelFolder]) -> Path | None:
     folder, _, file = name.partition("/")
     root = INCLUDE if folder == _SHARED else folders[folder].path if folder in folders else None
     return root / file if root is not None and (root / file).is_file() else None
+
+
+def _text(name: str, folders: Mapping[str, KernelFolder]) -> str | None:
+    """Return the text of `folder/file`: of a file, or generated; None if it is neither."""
+    if (path := _place(name, folders)) is not None:
+        return path.read_text()
+    folder, _, file = name.partition("/")
+    record = folders.get(folder)
+    return record.generate(file) if record is not None and record.generate is not None else None
 
 
 def _relocate(text: str, name: str, folders: Mapping[str, KernelFolder]) -> tuple[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from stages.tensorize.schedule import schedule
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.kernels.kernel import Kernel, Lowering
     from stages.ir.graph import Layer, LayerView
     from stages.tensorize.choices import Chosen
     from stages.tensorize.pass_context import PassContext
@@ -160,8 +160,8 @@ def _with_kernel(chosen: Chosen, choice: Choice, view: LayerView, context: PassC
         cost_source=choice.cost_source,
         alternatives=choice.alternatives,
         steps=lowered.steps,
-        sources=tuple(normpath(f"{kernel.folder.name}/{source}") for source in kernel.sources),
-        headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
+        sources=_files(kernel, kernel.sources_for(view, choice.params, context.target)),
+        headers=_files(kernel, kernel.headers_for(view, choice.params, context.target)),
         may_overlay=kernel.overlays(view),
     )
     narrow = context.config.narrow_weights
@@ -170,6 +170,11 @@ def _with_kernel(chosen: Chosen, choice: Choice, view: LayerView, context: PassC
     if narrow:
         return narrowed_layer(plan, lowered.functions, packed)
     return plan.model_copy(update={"packable": packable(plan, packed)}), lowered.functions, packed
+
+
+def _files(kernel: Kernel, names: Iterable[str]) -> tuple[str, ...]:
+    """Return `names` as folder/file."""
+    return tuple(normpath(f"{kernel.folder.name}/{name}") for name in names)
 
 
 def _offloaded_layer(layer: Layer, chosen: Chosen) -> LayerArtifact:

@@ -172,6 +172,11 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
     kernels = {trial.kernel.name: trial.kernel for trial in trials if trial.tensorized}.values()
     headers = sorted({str((kernel.folder.path / header).resolve()) for kernel in kernels for header in kernel.headers})
     sources = sorted({(kernel.folder.path / source).resolve() for kernel in kernels for source in kernel.sources})
+    for path in _generated(trials, machine):
+        if path.suffix == ".h":
+            headers.append(str(path))
+        else:
+            sources.append(path)
     built_in = registry.folders(places.folder_names()).values()
     of = {each.path: each for each in (*built_in, *(kernel.folder for kernel in kernels))}
     lines = [f'#include "{header}"' for header in headers]
@@ -205,6 +210,23 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
     objects = [_object(machine, source, of.get(source.parent)) for source in (*sources, *board)]
     link(machine, runtime, [*main, *objects], elf)
     return elf
+
+
+def _generated(trials: Sequence[Trial], machine: Target) -> list[Path]:
+    """The generated files of the trials' kernels, written once in a process."""
+    paths: dict[Path, None] = {}
+    for trial in trials:
+        kernel, view = trial.kernel, trial.case.view
+        if trial.tensorized and kernel.folder.generate is not None:
+            arguments = kernel.seen(view), trial.params, machine
+            for name in (*kernel.sources_for(*arguments), *kernel.headers_for(*arguments)):
+                text = kernel.folder.generate(name)
+                path = _compiled / "generated" / kernel.folder.name / name
+                if text is not None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(text)
+                    paths[path] = None
+    return list(paths)
 
 
 _compiled = make_folder("conformance-objects")

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stages.backends.kernels.kernel import Kernel, RowSumKernel
     from stages.backends.targets.spec import Core
 
@@ -40,6 +42,7 @@ class KernelFolder:
                macros of the RISC-V C API and of Arm's C Language Extensions (ACLE)
     include    folders, relative to this one, with headers for its C, besides its own folder and INCLUDE
     flags      of the compiler for its .c and .S files, after the recipe's
+    generate   text of a generated file from its name; None for a name that is not generated
     """
 
     file: str
@@ -50,6 +53,7 @@ class KernelFolder:
     condition: str = ""
     include: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    generate: Callable[[str], str | None] | None = None
 
     @property
     def path(self) -> Path:

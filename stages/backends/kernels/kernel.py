@@ -172,6 +172,17 @@ class Kernel(ABC):
         """
         return self.pack(view, params)
 
+    def sources_for(self, view: LayerView, params: Any, target: Target) -> tuple[str, ...]:
+        """Return the files to compile for this layer: `sources`, or a selection with generated ones.
+
+        A generated file's name has all that its text depends on (`KernelFolder.generate`), so networks share it.
+        """
+        return self.sources
+
+    def headers_for(self, view: LayerView, params: Any, target: Target) -> tuple[str, ...]:
+        """Return the headers for this layer, as `sources_for` does."""
+        return self.headers
+
     def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
         """Return parameters to compare for a layer that the kernel can compute, the defaults first.
 

@@ -20,15 +20,25 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def gather_rows(
-    view: LayerView, name: str, function: str, fields: Mapping[str, int], *, rows: int, row: int, written: int
+    view: LayerView,
+    name: str,
+    function: str,
+    fields: Mapping[str, int],
+    shape: tuple[int, int, int],
+    *,
+    with_offsets: bool = True,
 ) -> Block:
-    """Return the block that gathers windows as int8, one per row of `row` bytes.
+    """Return the block that gathers windows as int8, one per row.
 
-    The windows are those of output pixels first ... first + rows - 1. `written` bytes of a row are written, zeros after
-    the window. If the weights have a zero point, offsets[i] is the addend to the sums of row i: minus the zero point
-    times the sum of the row's bytes. `fields` are the int32 fields of the C structure for `function`, in order.
+    fields  the int32 fields of the C structure for `function`, in order
+    shape   rows, bytes from row to row, and written bytes of a row: zeros after the window
+
+    The windows are those of output pixels first ... first + rows - 1. If the weights have a zero point, offsets[i] is
+    the addend to the sums of row i: minus the zero point times the sum of the row's bytes. Without `with_offsets` the
+    function has no such operand.
     """
-    window, zero_point = depth_of(view), weight_zero_point(view)
+    rows, row, written = shape
+    window, zero_point = depth_of(view), weight_zero_point(view) if with_offsets else 0
     image = (fields["height"], fields["width"], fields["channels"])
 
     def element(b: Any, pixel: Expr, ky: Expr, kx: Expr, c: Expr) -> Expr:
@@ -55,8 +65,11 @@ def gather_rows(
         Operand("first", (1,), "int32"),
         Operand("windows", (len(fields),), "int32"),
         Operand("rows", (rows, row), "int8", "rw"),
-        Operand("offsets", (rows,), "int32", "w"),
+        *((Operand("offsets", (rows,), "int32", "w"),) if with_offsets else ()),
         accumulator(),
     )
-    arguments = lambda b: [b.x, b.rows, b.offsets, b.first[0], rows, b.windows]  # noqa: E731
+
+    def arguments(b: Any) -> list[Any]:
+        return [b.x, b.rows, *((b.offsets,) if with_offsets else ()), b.first[0], rows, b.windows]
+
     return Block(name, operands, meaning, function, arguments)

@@ -45,8 +45,7 @@ class _Layer:
 
     def gather(self, name: str, rows: int) -> Block:
         """Gather the windows of output pixels first ... first + rows - 1."""
-        shape = {"rows": rows, "row": self.depth, "written": self.depth}
-        return gather_rows(self.view, name, "neon_windows", self.windows, **shape)
+        return gather_rows(self.view, name, "neon_windows", self.windows, (rows, self.depth, self.depth))
 
     def interleave(self, name: str, rows: int) -> Block:
         """Interleave rows in tiles, four elements of each row in turn."""

@@ -68,9 +68,8 @@ class _Gemm:
         """Gather the windows of output pixels first ... first + rows - 1."""
         if self.slides:
             return gather_strip(self.view, name, self.windows, rows)
-        shape = {"rows": rows, "row": self.row, "written": self.depth}
         suffix = SUFFIX[self.view.inputs[0].dtype]
-        return gather_rows(self.view, name, f"mve_windows_{suffix}", self.windows, **shape)
+        return gather_rows(self.view, name, f"mve_windows_{suffix}", self.windows, (rows, self.row, self.depth))
 
     def strip_bytes(self, rows: int) -> int:
         """Return the bytes of a strip of the windows of `rows` neighbouring pixels."""

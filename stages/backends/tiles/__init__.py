@@ -1,0 +1,8 @@
+"""Tiles: micro-kernels that are generated from one declaration per operator.
+
+`program.py`         assembly programs with named registers, loops and register allocation
+`matrix_product.py`  the tile of convolutions and fully connected layers
+
+An instruction set supplies the steps of a tile (loads, multiply-accumulate, requantization); the tile supplies the
+loops, the blocking and the addresses.
+"""
