@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from stages.ir.graph import LayerView, Tensor
 
-SUFFIX = {"int8": "s8", "uint8": "u8"}  # of C functions that exist for both types
+SUFFIX = {"int8": "s8", "uint8": "u8", "int16": "s16"}  # of C functions that exist for several types
 INT8_OFFSET = {"int8": 0, "uint8": 128}  # subtract to get an int8
 HALF = 1 << 30  # the multiplier 1/2
 MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much again for the weights' zero point

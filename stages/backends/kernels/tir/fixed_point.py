@@ -93,6 +93,11 @@ def maximum(a: Expr, b: Expr) -> Expr:
     return tirx.Select(a > b, a, b)
 
 
+def minimum(a: Expr, b: Expr) -> Expr:
+    """Return min(a, b) as a comparison and a select."""
+    return tirx.Select(a < b, a, b)
+
+
 def widen(x: Expr) -> Expr:
     """Return an 8-bit load as int32."""
     return T.Cast("int32", x)

@@ -9,6 +9,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.depthwise import (
     DepthwiseConv2dRows,
 )
 from stages.backends.cortex_m.kernels.arm_dsp.depthwise16 import ArmDepthwise16
+from stages.backends.cortex_m.kernels.arm_dsp.extremum import Extremum, Extremum16
 from stages.backends.cortex_m.kernels.arm_dsp.few import FewChannels
 from stages.backends.cortex_m.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.backends.cortex_m.kernels.arm_dsp.lstm import ArmLstm
@@ -41,6 +42,8 @@ FOLDER = KernelFolder(
         DepthwiseConv2d,
         DepthwiseConv2dChannels,
         DepthwiseConv2dRows,
+        Extremum,
+        Extremum16,
         FewChannels,
         FullyConnected,
         ArmLstm,

@@ -55,6 +55,7 @@ class Add(Kernel):
         from stages.backends.cortex_m.kernels.arm_dsp.rows_tir import layer
         from stages.backends.kernels.tir.addition import add, rescaled_sum
         from stages.backends.kernels.tir.block import Operand
+        from stages.backends.kernels.tir.fixed_point import output
 
         first, suffix = shifted_input(view), SUFFIX[view.outputs[0].dtype]
         constants = [Operand("table", (256,), "int32"), Operand("fields", FIELDS.shape, "int32")]
@@ -63,7 +64,8 @@ class Add(Kernel):
         rows = rows_of(view, first)
         kind = {(1, 1): "each", (0, 1): "one0", (1, 0): "one1"}[rows.steps]
         constants.append(Operand("rows", ROWS.shape, "int32"))
-        return layer(view, rows, f"arm_dsp_add_{kind}_{suffix}", constants, lambda x: rescaled_sum(view.op, x))
+        function = f"arm_dsp_add_{kind}_{suffix}"
+        return layer(view, rows, function, constants, lambda x: output(view, rescaled_sum(view.op, x)))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, as measured: 10 per element, 14 per run.

@@ -53,13 +53,13 @@ class Mul(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.cortex_m.kernels.arm_dsp.rows_tir import layer
         from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.fixed_point import requantize, widen
+        from stages.backends.kernels.tir.fixed_point import output, requantize, widen
 
         op, rows = view.op, mul_rows(view)
 
         def scaled(x: Any) -> Any:
             product = (widen(x[0]) - op.zero_points[0]) * (widen(x[1]) - op.zero_points[1])
-            return requantize(product, op.output_multiplier, op.output_shift, op.rounding)
+            return output(view, requantize(product, op.output_multiplier, op.output_shift, op.rounding))
 
         function = f"arm_dsp_mul_{'each' if rows.steps == (1, 1) else 'one'}_{SUFFIX[view.outputs[0].dtype]}"
         return layer(view, rows, function, [Operand("fields", FIELDS.shape, "int32")], scaled)

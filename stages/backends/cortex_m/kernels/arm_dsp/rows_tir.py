@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
-from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.kernels.tir.strides import offset
 
 if TYPE_CHECKING:
@@ -21,11 +20,11 @@ def layer(
     rows: Rows,
     function: str,
     constants: Sequence[Operand],
-    scaled: Callable[[Sequence[Any]], Any],
+    value: Callable[[Sequence[Any]], Any],
 ) -> Lowering:
     """Build calls of `function(x0, x1, y, constants...)`.
 
-    `scaled` returns a result without its zero point from the elements of the inputs.
+    `value` returns an element of the output from the elements of the inputs.
     """
     out, row, run = view.outputs[0], rows.row, rows.run
 
@@ -36,7 +35,7 @@ def layer(
         with loop(("row", row.extent), ("i", run.extent)) as (r, i):
             at = [r * row.strides[n] + i * run.strides[n] for n in range(3)]
             operands = [b.x0[at[1]], b.x1[at[2]]]
-            store(b.y, output(view, scaled([operands[rows.order.index(number)] for number in range(2)])), at[0])
+            store(b.y, value([operands[rows.order.index(number)] for number in range(2)]), at[0])
 
     operands = (
         *(Operand(f"x{n}", (reach(n + 1),), view.inputs[number].dtype) for n, number in enumerate(rows.order)),

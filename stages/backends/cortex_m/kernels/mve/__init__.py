@@ -3,7 +3,8 @@
 from stages.backends.cortex_m.kernels.mve import signal
 from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
-from stages.backends.cortex_m.kernels.mve.elementwise import Add, Mul
+from stages.backends.cortex_m.kernels.mve.elementwise import Add, Add16, Mul, Mul16
+from stages.backends.cortex_m.kernels.mve.extremum import Extremum, Extremum16
 from stages.backends.cortex_m.kernels.mve.gemm import Conv2d, FullyConnected
 from stages.backends.cortex_m.kernels.mve.lstm import MveLstm
 from stages.backends.cortex_m.kernels.mve.matmul import MveMatmul
@@ -26,16 +27,20 @@ FOLDER = KernelFolder(
     kernels=(
         MveMatmul,
         Add,
+        Add16,
         Conv2d,
         Depthwise,
         Depthwise3x3,
         DepthwiseTaps,
         DepthwiseWhole,
+        Extremum,
+        Extremum16,
         FullyConnected,
         MveLstm,
         Mean,
         Move,
         Mul,
+        Mul16,
         MveDepthwise16,
         MvePrelu,
         MveProducts16,

@@ -18,7 +18,9 @@ def geometry(view: LayerView, first: int) -> dict[str, int]:
     axes = broadcast(view, first)
     vectors, rest = divmod(axes.run.extent, VECTOR)
     repeat = {(1, 1): 0, (0, 1): 1, (1, 0): 2}[axes.run.strides[1], axes.run.strides[2]]
-    values = (axes.rows.extent, vectors, rest, *axes.rows.strides[1:], repeat)
+    element_bytes = view.outputs[0].bytes // view.outputs[0].elements
+    row0, row1 = (stride * element_bytes for stride in axes.rows.strides[1:])
+    values = (axes.rows.extent, vectors, rest, row0, row1, repeat)
     return dict(zip(GEOMETRY, values, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 The reference scales both inputs of a sum to twice the larger scale, in Q20, and adds. For the input with the larger
 scale this is exactly (x - zero_point) << 19, as its real multiplier is 1/2. The other input and the sum are scaled.
+Layers of int16 shift by 15 and 14 instead, and have no zero points.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.mve.base import MveKernel
 from stages.backends.cortex_m.kernels.mve.broadcast import GEOMETRY, VECTOR, geometry, why_not_geometry
 from stages.backends.kernels.eight_bit import HALF, SUFFIX, shifted_input
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 
@@ -29,9 +31,9 @@ _OUTPUT = ("multiplier", "rounder", "zero_point", "low", "high")
 # Of elementwise.S
 ADD = Structure("mve_add_fields", (*GEOMETRY, "zero_point0", "zero_point1", "multiplier1", "rounder1", *_OUTPUT))
 MUL = Structure("mve_mul_fields", (*GEOMETRY, "zero_point0", "zero_point1", *_OUTPUT))
-LEFT_SHIFT = 20
+LEFT_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
 _ALMOST_ONE = (1 << 31) - 1
-_LARGEST = 255 * 255  # product of two inputs less their zero points
+_LARGEST = {"int8": 255 * 255, "uint8": 255 * 255, "int16": 1 << 30}  # product of two inputs less their zero points
 
 
 class _Elementwise(MveKernel):
@@ -94,8 +96,8 @@ class Add(_Elementwise):
 
     def why_not_arithmetic(self, view: LayerView) -> str:
         op = view.op
-        if not op.rounds_twice or op.left_shift != LEFT_SHIFT:
-            return "the layer does not use 20 bits and two roundings"
+        if not op.rounds_twice or op.left_shift != LEFT_SHIFT[view.outputs[0].dtype]:
+            return f"the layer shifts by {op.left_shift} bits or rounds once"
         number = shifted_input(view)
         if number < 0:
             return "no input has the larger scale (sub: the first input must have it)"
@@ -158,7 +160,7 @@ class Mul(_Elementwise):
 
         op = view.op
         multiplier, shift = (np.array([value], np.int32) for value in (op.output_multiplier, op.output_shift))
-        return requantization(multiplier, shift, np.array([_LARGEST]), op.rounding)
+        return requantization(multiplier, shift, np.array([_LARGEST[view.outputs[0].dtype]]), op.rounding)
 
     def function(self, view: LayerView) -> str:
         return f"mve_mul_{self.scaling(view).mode}_{SUFFIX[view.outputs[0].dtype]}"
@@ -171,6 +173,33 @@ class Mul(_Elementwise):
             "rounder": int(self.scaling(view).rounders[0]),
             **_output_fields(op),
         }
+
+
+class _Sixteen(_Elementwise):
+    """Tensors of int16 without zero points."""
+
+    bits = 16
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view) or self.why_not_operator(view)
+
+    def why_not_operator(self, view: LayerView) -> str:
+        points = (*view.op.zero_points, view.op.output_zero_point)
+        return f"zero points {points}; this kernel is for 0" if any(points) else super().why_not_operator(view)
+
+
+class Add16(_Sixteen, Add):
+    """Sums and differences of int16."""
+
+    name = "mve.add_s16"
+    vector = 32.0
+
+
+class Mul16(_Sixteen, Mul):
+    """Products of int16."""
+
+    name = "mve.mul_s16"
+    vector = 14.0
 
 
 def _output_fields(op: Any) -> dict[str, int]:

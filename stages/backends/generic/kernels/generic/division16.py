@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, walk
 
 if TYPE_CHECKING:

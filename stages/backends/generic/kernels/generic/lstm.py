@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_LSTM, LSTM16
-from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.lstm import Lstm8
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.generic.kernels.generic.parameters import EPILOGUE, epilogue
-from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
 from stages.backends.kernels.eight_bit import not_eight_bit, too_deep, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import Structure
 
 if TYPE_CHECKING:

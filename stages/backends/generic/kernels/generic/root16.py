@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.generic.kernels.generic.sixteen import why_not_sixteen
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target

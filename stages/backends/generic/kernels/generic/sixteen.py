@@ -9,6 +9,7 @@ from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
 from stages.backends.generic.kernels.generic.reduction import logical_axes
 from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import taps
 from stages.backends.kernels.tir.strides import reduced_axes
 from stages.ir.operators.arithmetic import Extremum
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 _MOST_SUMMED = 65535  # of 16 bits, by an int32
-
-
-def why_not_sixteen(view: LayerView) -> str:
-    """Return why a tensor of the layer is not int16, '' if all are."""
-    for tensor in (*view.inputs, *view.outputs):
-        if tensor.dtype != "int16":
-            return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
-    return ""
 
 
 class _Sixteen(Kernel):

@@ -1,0 +1,23 @@
+"""MAXIMUM and MINIMUM, with broadcasting."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from stages.backends.cortex_m.kernels.arm_dsp import extremum
+
+
+class Extremum(extremum.Extremum):
+    """The larger or smaller of two bytes, 16 at a time."""
+
+    name = "mve.extremum_s8"
+    family: ClassVar[str] = "mve"
+    register_bytes: ClassVar[int] = 16
+    prices: ClassVar[tuple[float, float, float]] = (5.0, 0.3, 15.0)
+
+
+class Extremum16(Extremum):
+    """The same for int16, eight at a time."""
+
+    name = "mve.extremum_s16"
+    bits = 16
