@@ -315,7 +315,7 @@ def table_of(view: LayerView) -> Array | None:
         if tensor.constant and len(np.unique(values)) != 1:
             return None
         inputs.append(values.reshape(-1)[:1] if tensor.constant else values)
-    table: Array = view.op.compute(view, *inputs)
+    table: Array = view.op.compute(view, *inputs).astype(out.dtype)
     return table
 
 

@@ -79,6 +79,11 @@ CASES: dict[str, tuple[Build, list[str], list[str]]] = {
         ["clamp", "clamp"],
         ["conv2d"],
     ),
+    "the smaller of it and a number, without a layer before": (
+        lambda b, x: extreme(b, "MINIMUM", x, 90),
+        ["tables"],
+        ["requantize"],
+    ),
     "the square of its distance from a number": (
         lambda b, x: b.emit("SQUARED_DIFFERENCE", [x, _number(b, 19)], x.shape, (0.3, -128), "y"),
         ["tables"],
@@ -182,6 +187,8 @@ def test_what_goes_and_what_stays(case: str) -> None:
     assert made.wrong == {}
     assert (found, [layer.kind for layer in made.graph.layers]) == (rules, kinds)
     assert [layer.index for layer in made.graph.layers] == list(range(len(kinds)))
+    views = [made.graph.view(layer) for layer in made.graph.layers]
+    assert all(v.constant("table").dtype == v.outputs[0].dtype for v in views if v.has("table"))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
