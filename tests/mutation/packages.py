@@ -98,5 +98,6 @@ PACKAGES = (
     _family("mve", "tests/unit/kernels/test_mve_lanes.py"),
     _family("neon"),
     _family("neon_dotprod"),
+    _family("neon_i8mm"),
     _family("include"),
 )

@@ -50,11 +50,13 @@
 3:
 .endm
 
-/* If there are offsets, executes `operation` on each row: it adds the number at `temporary` and advances `temporary`. */
-.macro add_offsets operation
+/* If there are offsets, executes `operation` on each row, or on what `each` names: it adds the numbers at `temporary` and advances
+ * `temporary`.
+ */
+.macro add_offsets operation, each=for_rows
     cbz offsets, 1f
     mov temporary, offsets
-    for_rows \operation
+    \each \operation
 1:
 .endm
 
@@ -78,14 +80,14 @@
 /* Writes a block of four columns, or the remaining ones, by `each`: for_rows or a similar macro. Jumps to `next` while there are more
  * columns.
  */
-.macro write_4 next, each
+.macro write_4 next, each, four=finish_4, fewer=finish_bytes
     subs columns, columns, #4
     b.lt 1f
-    \each finish_4
+    \each \four
     b.ne \next
     b 2f
 1:  add columns, columns, #4
-    \each finish_bytes
+    \each \fewer
 2:
 .endm
 

@@ -1,10 +1,11 @@
 /* Assembler macros for A64: int32 sums to 8 bits, exact to the bit with the reference (stages/ir/layers/rounding.py).
  *
- * Three ways to scale a sum x by m * 2^(shift - 31):
+ * Ways to scale a sum x by m * 2^(shift - 31):
  *   halves   two roundings, shift < 0 in all channels: sqrdmulh is the reference's high multiplication. srshl rounds halves up;
  *            subtracting one from negative values first (ssra by 31) makes it round halves away from zero
  *   shifts   two roundings, any shift: as above, but nothing is subtracted in channels without a right shift
  *   once     one rounding of the 64-bit product; the shift operand is shift - 31
+ *   positive as halves, but nothing is subtracted: right for sums above 0, and the others become 0 or less
  *
  * The including file defines these vector registers: SCRATCH0 ... SCRATCH3, free while sums are scaled; and the layer's constants
  * for narrowing: ZERO_POINT (int16), LOW and HIGH (int8), FLIP (xored into each byte).
@@ -15,10 +16,16 @@
 #define MODE_HALVES 0
 #define MODE_SHIFTS 1
 #define MODE_ONCE 2
+#define MODE_POSITIVE 3
 
 .macro scale_halves acc, multiplier, shift
     sqrdmulh \acc\().4s, \acc\().4s, \multiplier\().4s
     ssra \acc\().4s, \acc\().4s, #31
+    srshl \acc\().4s, \acc\().4s, \shift\().4s
+.endm
+
+.macro scale_positive acc, multiplier, shift
+    sqrdmulh \acc\().4s, \acc\().4s, \multiplier\().4s
     srshl \acc\().4s, \acc\().4s, \shift\().4s
 .endm
 
@@ -46,6 +53,10 @@
     .if \mode == MODE_HALVES
     .irp acc, \sums
     scale_halves \acc, \multiplier, \shift
+    .endr
+    .elseif \mode == MODE_POSITIVE
+    .irp acc, \sums
+    scale_positive \acc, \multiplier, \shift
     .endr
     .elseif \mode == MODE_SHIFTS
     movi SCRATCH3.4s, #0

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.backends.aarch64.kernels.neon.base import mode
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
 from stages.backends.kernels.structure import Structure
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 
 NARROW = 4  # columns of the blocks behind the wide ones
-GEMM_FIELDS = ("x_row", "y_row", "depth", "columns", "mode")  # of struct neon_gemm, behind the output's constants
-GEMM_BYTES = 64 + 4 * len(GEMM_FIELDS)
+GEMM_BYTES = 64 + 4 * 5  # of struct neon_gemm: the output's constants and gemm_fields
 GATHERED = Structure("neon_windows", (*WINDOWS, "fill", "flip", "row", "weight_zero_point"))  # of matrix.h
 
 
@@ -45,12 +43,12 @@ class Format:
 
     width        columns of a block, while enough columns remain
     chunks       bytes of a depth chunk, and of chunks behind the last full one
-    interleaved  rows are interleaved in tiles of eight or four, otherwise read in place
+    interleave   C function that interleaves rows by chunks, in tiles of eight or four; '': rows are read in place
     """
 
     width: int
     chunks: tuple[int, ...]
-    interleaved: bool = False
+    interleave: str = ""
 
     @property
     def multiple(self) -> int:
@@ -114,7 +112,7 @@ def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
     }
 
 
-def gemm_fields(view: LayerView, layout: Format) -> dict[str, int]:
-    """Return the fields of neon_gemm behind the output constants."""
+def gemm_fields(view: LayerView, layout: Format, mode: int) -> list[int]:
+    """Return the fields of neon_gemm behind the output constants: x_row, y_row, depth, columns, mode."""
     filled, columns = depth(view, layout), columns_of(view)
-    return {"x_row": filled, "y_row": columns, "depth": filled, "columns": columns, "mode": mode(view)}
+    return [filled, columns, filled, columns, mode]

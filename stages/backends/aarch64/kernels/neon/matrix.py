@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from stages.backends.aarch64.kernels.neon.base import NeonKernel, output_constants
+from stages.backends.aarch64.kernels.neon.base import NeonKernel, mode, output_constants
 from stages.backends.aarch64.kernels.neon.format import (
     GATHERED,
-    GEMM_FIELDS,
     Format,
     depth,
     gemm_fields,
@@ -61,11 +60,15 @@ class MatrixKernel(NeonKernel):
         constants = {
             "weights": packing.weights(weights, self.format, depth(view, self.format)),
             "params": packing.params(view, weights, weight_zero_point(view), self.format),
-            "gemm": packing.structure(output_constants(view), [gemm_fields(view, self.format)[f] for f in GEMM_FIELDS]),
+            "gemm": packing.structure(output_constants(view), gemm_fields(view, self.format, self.mode(view))),
         }
         if not native(view, self.format):
             constants["windows"] = GATHERED.of(windows_fields(view, self.format))
         return constants
+
+    def mode(self, view: LayerView) -> int:
+        """Return `mode` of neon_gemm."""
+        return mode(view)
 
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
         from stages.backends.aarch64.kernels.neon.matrix_tir import product_layer
@@ -85,7 +88,7 @@ class MatrixKernel(NeonKernel):
 def rows_at_a_time(view: LayerView, layout: Format, params: GemmParams) -> int:
     """Return the rows of a product: all if nothing is copied."""
     rows = images(view, layout)[1]
-    if native(view, layout) and not layout.interleaved:
+    if native(view, layout) and not layout.interleave:
         return rows
     fitting = max(PANEL_BYTES // depth(view, layout) // 8 * 8, 8)
     return min(params.rows or fitting, rows)

@@ -2,7 +2,7 @@
 
     for n in images, t in tiles of R rows:
       gather      rows[R, depth]  <- the windows of R output pixels as int8             neon_windows
-      interleave  panel           <- rows                                               neon_dotprod_interleave
+      interleave  panel           <- rows                                               Format.interleave
       product     y[R, columns]   <- requantize(bias + offsets + rows * weights)        a kernel's own
 
 Rows that can be read in place are not gathered. Remaining rows have separate blocks, `..._rest`.
@@ -48,39 +48,41 @@ class _Layer:
         return gather_rows(self.view, name, "neon_windows", self.windows, (rows, self.depth, self.depth))
 
     def interleave(self, name: str, rows: int) -> Block:
-        """Interleave rows in tiles, four elements of each row in turn."""
+        """Interleave rows in tiles, a chunk of each row in turn."""
+        chunk = self.format.chunks[0]
 
         def meaning(b: Any) -> None:
             for first, tiles, height in _tiles(rows):
-                with loop(("t", tiles), ("step", self.depth // 4), ("r", height), ("k", 4)) as (t, step, r, k):
+                with loop(("t", tiles), ("step", self.depth // chunk), ("r", height), ("k", chunk)) as (t, step, r, k):
                     row = first + t * height + r
-                    value = b.rows[row, step * 4 + k]
+                    value = b.rows[row, step * chunk + k]
                     if first + tiles * height > rows:
                         value = select(row < rows, value, T.int8(0))
-                    store(b.panel, value, (first + t * height) * self.depth + (step * height + r) * 4 + k)
+                    store(b.panel, value, (first + t * height) * self.depth + (step * height + r) * chunk + k)
 
         operands = (
             Operand("rows", (rows, self.depth), "int8"),
             Operand("gemm", (GEMM_BYTES,), "int8"),
             Operand("panel", (panel_rows(rows) * self.depth,), "int8", "w"),
         )
-        return Block(name, operands, meaning, "neon_dotprod_interleave", lambda b: [b.rows, b.panel, rows, b.gemm])
+        return Block(name, operands, meaning, self.format.interleave, lambda b: [b.rows, b.panel, rows, b.gemm])
 
     def product(self, name: str, rows: int) -> Block:
         """Compute all columns of `rows` rows."""
 
         def meaning(b: Any) -> None:
-            if not self.format.interleaved:
+            chunk = self.format.chunks[0]
+            if not self.format.interleave:
                 with loop(("i", rows)) as i:
                     self._row(b, i, lambda k: b.x[i, k])
                 return
             for first, tiles, height in _tiles(rows):
                 for start, count, used in _used(first, tiles, height, rows):
                     with loop(("t", count), ("r", used)) as (t, r):
-                        at = (start + t * height) * self.depth + r * 4
-                        self._row(b, start + t * height + r, partial(_of_panel, b.x, at, height))
+                        at = (start + t * height) * self.depth + r * chunk
+                        self._row(b, start + t * height + r, partial(_of_panel, b.x, at, height, chunk))
 
-        if self.format.interleaved:
+        if self.format.interleave:
             x = Operand("x", (panel_rows(rows) * self.depth,), "int8")
         else:
             x = Operand("x", (rows, self.depth), "int8")
@@ -126,8 +128,8 @@ class _Layer:
             position_of_block += group.blocks * width
 
 
-def _of_panel(panel: Any, at: Expr, height: int, k: Expr) -> Expr:
-    return panel[at + T.truncdiv(k, 4) * (4 * height) + T.truncmod(k, 4)]
+def _of_panel(panel: Any, at: Expr, height: int, chunk: int, k: Expr) -> Expr:
+    return panel[at + T.truncdiv(k, chunk) * (chunk * height) + T.truncmod(k, chunk)]
 
 
 def _tiles(rows: int) -> Iterator[tuple[int, int, int]]:
@@ -157,7 +159,6 @@ def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> 
     """Build the layer, `tile` rows at a time; `function` multiplies them."""
     layer, x, y = _Layer(view, layout, function), view.inputs[0], view.outputs[0]
     batch, rows = images(view, layout)
-    interleaved = layout.interleaved
     image = layer.image if layer.gathered else (rows, layer.depth)
 
     with Function("gemm") as f:
@@ -172,7 +173,7 @@ def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> 
         rows_of_windows = f.scratch("rows", (tile, layer.depth), "int8") if layer.gathered else None
         # The kernels read the offsets of whole tiles.
         offsets = f.scratch("offsets", (panel_rows(tile),), "int32") if layer.gathered else None
-        panel = f.scratch("panel", (panel_rows(tile) * layer.depth,), "int8") if interleaved else None
+        panel = f.scratch("panel", (panel_rows(tile) * layer.depth,), "int8") if layout.interleave else None
 
         def part(suffix: str, count: int, start: Any, n: Any) -> None:
             """Build the blocks of `count` rows from row `start`."""
@@ -183,7 +184,7 @@ def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> 
                 places = {"first": first, "windows": windows, "rows": (rows_of_windows, 0, 0), "offsets": (offsets, 0)}
                 f.place(layer.gather("gather" + suffix, count), x=(source, n, 0, 0, 0), acc=acc, **places)
                 left, extra = (rows_of_windows, 0, 0), {"offsets": (offsets, 0)}
-            if interleaved:
+            if layout.interleave:
                 f.place(layer.interleave("interleave" + suffix, count), rows=left, gemm=gemm, panel=(panel, 0))
                 left = (panel, 0)
             constants = {"weights": weights, "params": params, "gemm": gemm}

@@ -57,7 +57,7 @@ class Interleaved8x12(DotProductKernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm_8x12.S", "interleaved.c", "../neon/windows.c")
-    format = Format(width=12, chunks=(4,), interleaved=True)
+    format = Format(width=12, chunks=(4,), interleave="neon_dotprod_interleave")
 
     def function(self, view: LayerView) -> str:
         return "neon_dotprod_interleaved"
