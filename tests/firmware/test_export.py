@@ -106,7 +106,7 @@ def test_cmake_names_the_simulator_or_has_no_test(tmp_path: Path, name: str) -> 
     assert "is built but not run" in readme and "cmake --build build && ctest" not in readme
     if target.accelerator is None:
         assert "-DFIRMLINE_RVP_PLUGIN=PATH" in readme
-        library = plugin_path()
+        library = plugin_path("0.9.11")
         assert emulator(tmp_path, files, f"-DFIRMLINE_RVP_PLUGIN={library}") == own_command(target.in_simulator)
     else:
         assert "FIRMLINE_RVP_PLUGIN" not in readme
@@ -122,7 +122,7 @@ def test_cmake_with_the_plug_in_of_spike(tmp_path: Path) -> None:
     assert "Total Tests: 0" in run("ctest", "--test-dir", build, "-N")
     failed = finished(*words, "-DFIRMLINE_RVP_PLUGIN=/nowhere/librvp.so")
     assert failed.returncode != 0 and "there is no /nowhere/librvp.so" in failed.stderr
-    cmake(made, build, tools, f"-DFIRMLINE_RVP_PLUGIN={plugin_path()}")
+    cmake(made, build, tools, f"-DFIRMLINE_RVP_PLUGIN={plugin_path('0.9.11')}")
     assert "0 output values differ" in run("ctest", "--test-dir", build, "-V")
 
 

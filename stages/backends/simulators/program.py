@@ -73,6 +73,7 @@ def code_patterns(target: Target) -> tuple[str, ...]:
     place = module.replace(".", "/")
     folder = place.rpartition("/")[0]
     plugin: tuple[str, ...] = (f"{folder}/plugin/*",) if module.endswith(".run") else ()
+    plugin += (f"stages/backends/{target.family}/instructions/*.yaml",) if kind == "spike" else ()
     plugin += ("stages/backends/simulators/cycles/*",) if kind == "qemu" or target.timing_model else ()
     plugin += (f"{folder}/timing/*",) if kind == "spike" and target.timing_model else ()
     plugin += (f"stages/backends/{target.family}/decode_*.py",) if target.timing_model else ()

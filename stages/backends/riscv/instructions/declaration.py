@@ -1,0 +1,132 @@
+"""Load the declaration of an instruction set: `<name>-<version>.yaml` in this folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from stages.support.messages.stage_error import StageError
+from stages.support.options.strict_model import StrictModel
+
+_FOLDER = Path(__file__).resolve().parent
+_IMMEDIATE = re.compile(r"n(\d)")
+_SIGNATURE = re.compile(r"([\w.]+)\((\w+(?:, \w+)*)\)")
+
+Word = Literal[32, 64]
+
+
+class Encoding(StrictModel):
+    """Bits that identify the instruction: `word & mask == match`."""
+
+    match: int
+    mask: int
+
+
+class Instruction(StrictModel):
+    """One instruction.
+
+    operands  d, a, b, c: registers rd, rs1, rs2, rs3; `d+` is read too; a capital letter is an even/odd pair of
+              registers on RV32; `n5` is an unsigned immediate of 5 bits from bit 20 on
+    xlen      32 or 64 if the instruction exists on RV32 or RV64 only
+    lanes     bits of a lane of the result; 64 also stands for the whole register on RV32
+    meaning   value of lane `i` of the result: an expression of Python and C++ with the functions of model.py
+    """
+
+    operands: tuple[str, ...]
+    encoding: Encoding
+    xlen: Word | None = None
+    lanes: Literal[8, 16, 32, 64]
+    meaning: str
+
+    @property
+    def registers(self) -> list[str]:
+        """The register operands in lower case, without marks: `[d, a, b]`."""
+        return [operand.rstrip("+").lower() for operand in self.operands if not _IMMEDIATE.fullmatch(operand)]
+
+    @property
+    def pairs(self) -> frozenset[str]:
+        """The operands that are pairs of registers on RV32."""
+        return frozenset(operand.rstrip("+").lower() for operand in self.operands if operand[0].isupper())
+
+    @property
+    def reads_result(self) -> bool:
+        """Whether the result register is a source too."""
+        return any(operand.endswith("+") for operand in self.operands)
+
+    @property
+    def immediate_bits(self) -> int:
+        """Bits of the immediate; 0 without an immediate."""
+        return next((int(match[1]) for operand in self.operands if (match := _IMMEDIATE.fullmatch(operand))), 0)
+
+    def exists_on(self, word_bits: int) -> bool:
+        return self.xlen in (None, word_bits)
+
+    def word(self, fields: Mapping[str, int], immediate: int = 0) -> int:
+        """Return the instruction word for the register numbers of `fields` (d, a, b, c)."""
+        places = {"d": 7, "a": 15, "b": 20, "c": 27}
+        word = self.encoding.match | immediate << 20
+        for name in self.registers:
+            word |= fields[name] << places[name]
+        return word
+
+
+def _by_word(value: Any) -> Any:
+    return value if isinstance(value, dict) else {32: value, 64: value}
+
+
+class InstructionSet(StrictModel):
+    """One version of an extension.
+
+    operations  what the kernels call, such as `smaqa(d, a, b)`, as expressions of instructions, by word size
+    """
+
+    schema_version: Literal[1] = Field(alias="schema")
+    name: str
+    version: str
+    source: str
+    status: str
+    instructions: dict[str, Instruction]
+    operations: dict[str, Annotated[dict[Word, str], BeforeValidator(_by_word)]] = Field(default_factory=dict)
+
+    def on(self, word_bits: int) -> dict[str, Instruction]:
+        """Return the instructions of a core by their names in the declaration."""
+        return {name: each for name, each in self.instructions.items() if each.exists_on(word_bits)}
+
+    def operations_on(self, word_bits: int) -> dict[str, tuple[list[str], str]]:
+        """Return arguments and expression of each operation of a core by its name."""
+        found: dict[str, tuple[list[str], str]] = {}
+        for signature, by_word in self.operations.items():
+            match = _SIGNATURE.fullmatch(signature)
+            assert match is not None, signature
+            if word_bits in by_word:
+                found[match[1]] = match[2].split(", "), by_word[word_bits]
+        return found
+
+
+def file_of(name: str, version: str) -> Path:
+    """Return the file of a version, which may be missing."""
+    return _FOLDER / f"{name}-{version}.yaml"
+
+
+def versions(name: str) -> list[str]:
+    """Return the declared versions of an extension, sorted by their numbers."""
+    found = (path.stem.removeprefix(f"{name}-") for path in _FOLDER.glob(f"{name}-*.yaml"))
+    return sorted(found, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])
+
+
+@cache
+def instruction_set(name: str, version: str) -> InstructionSet:
+    """Return the declaration. Raises StageError with the known versions for an unknown version."""
+    path = file_of(name, version)
+    if version not in versions(name):
+        hint = f"known: {', '.join(versions(name))}; a new version is a file {path.name} beside theirs"
+        raise StageError(f"extension {name}: draft {version!r} is unknown to the tool chain", hint=hint, at=("target",))
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return InstructionSet.model_validate(yaml.load(path.read_text(), loader))
