@@ -32,15 +32,6 @@ def test_a_run_is_found_with_its_keys_overrides_and_time(tmp_path: Path, runs: L
     assert runs.find("other", "host") is None
 
 
-def test_stages_that_are_done_are_noted_over_those_of_before(runs: LastRuns) -> None:
-    runs.note("net", "host", KEYS, ["target=host"])
-    runs.note("net", "host", {"layout": "k3", "emit": "k4"})
-    last_run = runs.find("net", "host")
-    assert last_run is not None
-    assert last_run.keys == {"import": "k1", "layout": "k3", "emit": "k4"}
-    assert last_run.changes == ()
-
-
 def test_without_one_on_the_target_the_newest_on_another_counts(tmp_path: Path, runs: LastRuns) -> None:
     for seconds, target in ((3000, "cortex-m4"), (5000, "rv64-rvp"), (4000, "aarch64")):
         runs.note("net", target, {"import": target})
@@ -87,13 +78,6 @@ def test_a_note_of_another_form_is_none(tmp_path: Path, runs: LastRuns, content:
     runs.note("net", "host", {"emit": "k9"})
     last_run = runs.find("net", "host")
     assert last_run is not None and last_run.keys == {"emit": "k9"}
-
-
-def test_a_folder_in_the_way_is_replaced(tmp_path: Path, runs: LastRuns) -> None:
-    (noted(tmp_path) / "below").mkdir(parents=True)
-    assert runs.find("net", "host") is None
-    runs.note("net", "host", KEYS)
-    assert noted(tmp_path).is_file()
 
 
 def test_a_run_does_not_fail_for_its_note(tmp_path: Path, runs: LastRuns) -> None:

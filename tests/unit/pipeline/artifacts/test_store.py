@@ -143,12 +143,6 @@ def test_why_a_store_is_only_read(store: Store, flags: int, why: str, monkeypatc
         make(Store(store.folder))
 
 
-def test_lock_that_cannot_be_opened(store: Store) -> None:
-    (store.folder / "locks" / "store.lock").mkdir()
-    with pytest.raises(StoreError, match="cannot be used: Is a directory"), store.in_use():
-        pass
-
-
 def test_loser_of_a_race_takes_the_winners_artifact(store: Store) -> None:
     started, waited, artifacts = threading.Event(), threading.Event(), []
 
@@ -260,11 +254,3 @@ def test_what_is_no_file_is_not_waited_for(name: str, store: Store) -> None:
     assert stored_artifact is None or stored_artifact.log == ""
     (entry,) = inventory(store)
     assert [text for text in damages(store, entry) if Path(name).name in text and "cannot be read" in text]
-
-
-def test_fields_that_nobody_writes_are_left_out(store: Store) -> None:
-    artifact = make(store)
-    path = artifact.folder / "manifest.json"
-    path.write_text(_in(dict(artifact.manifest), "other", {"a": [1e9]}))
-    stored_artifact = store.find(artifact.key)
-    assert stored_artifact is not None and stored_artifact.manifest == artifact.manifest

@@ -9,7 +9,7 @@ import pytest
 from doit import doit_cmd
 
 from pipeline.commands.catalogue.kernels import Kernels
-from pipeline.commands.catalogue.listing import Listing, in_columns
+from pipeline.commands.catalogue.listing import Listing
 from pipeline.commands.catalogue.operators import Operators
 from pipeline.commands.catalogue.targets import Boards, Targets
 
@@ -59,13 +59,6 @@ def test_operators_by_either_name(capsys: Capture) -> None:
 def test_what_there_is_not(command: type[Listing], word: str, message: str, capsys: Capture) -> None:
     assert command().execute({"json": False}, [word]) == 1
     assert message in capsys.readouterr().err
-
-
-def test_columns_line_up_and_numbers_stand_right() -> None:
-    records = [{"name": "a", "bytes": 5, "of": ["x", "y"]}, {"name": "long", "bytes": 12345, "of": None}]
-    assert in_columns(records, ("name", "bytes", "of")) == ["name   bytes  of", "a          5  x, y", "long  12,345"]
-    (_, line) = in_columns([{"name": "a\x1b[2J\nb"}], ("name",))
-    assert "\x1b" not in line and "\n" not in line, "names from outside cannot steer a terminal"
 
 
 def test_the_options_of_a_layer_are_listed(capsys: Capture) -> None:

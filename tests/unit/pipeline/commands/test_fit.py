@@ -18,7 +18,6 @@ import pytest
 from rich.console import Console
 
 from pipeline.api import run_recipe
-from pipeline.commands.fit.larger_memory import with_larger_memory
 from pipeline.commands.fit.measure import measure
 from pipeline.commands.fit.page import fit_page
 from pipeline.commands.fit.request import CALIBRATED, Request, request_of
@@ -218,20 +217,6 @@ def test_networks_and_boards_of_a_command_line(tmp_path: Path) -> None:
     assert "ptq" in [link.name for link in loaded.chain]
     kept = request(place, model="float.tflite", set="stages.quantize.mode=prequantized")
     assert kept.notes == ()
-
-
-def test_all_boards_have_a_larger_memory_with_the_same_fast_regions(tmp_path: Path) -> None:
-    """Regions do not overlap: Memory checks that."""
-    for target in load_targets(project(tmp_path)).values():
-        if target.memory is None:
-            continue
-        larger = with_larger_memory(target).memory
-        assert larger is not None
-        for part in ("arena", "code", "constants"):
-            assert larger.regions[larger.homes(part)[-1]].length >= 16 << 20
-        for name, region in target.memory.regions.items():
-            assert larger.regions[name].length >= region.length
-            assert larger.homes("arena")[-1] == target.memory.homes("arena")[-1]
 
 
 def row(board: str, verdict: str = FITS, **fields: Any) -> Row:

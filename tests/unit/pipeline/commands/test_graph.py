@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.artifacts.store import FILES, Artifact
 from pipeline.commands import command as command_module
 from pipeline.commands.graph import command as graph_command
 from pipeline.commands.graph.command import Graph
-from pipeline.commands.graph.content import Network, layer_column, network_of
-from pipeline.commands.graph.drawing import Box, Column, lanes_of, svg, without_detours
+from pipeline.commands.graph.content import Network, layer_column
+from pipeline.commands.graph.drawing import Box, Column, svg
 from tests.unit.pipeline.conftest import FakeProject
 
 HOSTILE = 'a<b>&"\x1b[31m\u202e</svg>'
@@ -105,27 +102,3 @@ def test_before_and_after_a_run(project: FakeProject, draw: Any) -> None:
     assert records[0]["file"] == "build/demo/rv64-rvp/graph-emit.svg" and records[0]["stages"] == 2
     assert [box[0] for box in boxes] == ["import", "emit"]
     assert project.ran() == ["import", "emit", "compile", "report"]
-
-
-def test_files_of_the_last_stages_are_read(tmp_path: Path) -> None:
-    """Tensorize's graph replaces that of quantize, which has no kernels."""
-    artifacts = []
-    for stage, files in (("quantize", ["graph.json"]), ("tensorize", ["graph.json", "plan.json"]), ("emit", [])):
-        folder = tmp_path / stage / FILES
-        folder.mkdir(parents=True)
-        for name in files:
-            (folder / name).write_text(json.dumps({"of": stage}))
-        artifacts.append(Artifact(tmp_path / stage, {}))
-    assert network_of(artifacts) == Network({"of": "tensorize"}, {"of": "tensorize"})
-    assert network_of(artifacts[2:]) is None
-
-
-def test_arrows_of_one_lane_do_not_overlap() -> None:
-    arrows = [(a, b) for a in range(9) for b in range(a + 1, 9)]
-    lanes = lanes_of(arrows)
-    assert set(lanes) == {(a, b) for a, b in arrows if b - a > 1}
-    for (one, lane), (other, same) in combinations(lanes.items(), 2):
-        assert lane != same or one[1] < other[0] or other[1] < one[0]
-    assert lanes_of([(0, 2), (3, 5)]) == {(0, 2): 0, (3, 5): 0}
-    assert without_detours(arrows) == [(n, n + 1) for n in range(8)]
-    assert without_detours([(0, 1), (0, 2), (1, 3), (2, 3), (0, 3)]) == [(0, 1), (0, 2), (1, 3), (2, 3)]

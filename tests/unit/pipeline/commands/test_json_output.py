@@ -68,21 +68,3 @@ def test_what_a_plug_in_prints_is_not_among_it(shell: Any, tmp_path: Path) -> No
     write(tmp_path, "plugins/stages/told.py", STAGE)
     code, (ran,) = shell("run act:told")
     assert (code, [stage["kind"] for stage in ran["stages"]][-1]) == (0, "told")
-
-
-def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
-    code, created = shell("init mine target=host")
-    assert code == 0 and created["folder"] == "mine" and "recipes/mine.yaml" in created["files"]
-    assert shell("new recipe act 'layer={op: relu, shape: [6]}' target=host", "mine") == (
-        0,
-        {"recipe": "act", "file": "recipes/act.yaml"},
-    )
-    code, (planned,) = shell("run act dry_run=1", "mine")
-    assert (code, planned["recipe"], planned["pending"]) == (3, "act", True)
-    code, (ran,) = shell("run act", "mine")
-    assert (code, ran["recipe"], ran["target"]) == (0, "act", "host")
-    assert json.loads((tmp_path / "mine" / ran["report"]).read_text())["verify"]["mismatches"] == 0
-    assert ran["stages"][0]["kind"] == "import" and not any(stage["cached"] for stage in ran["stages"])
-    code, (broken,) = shell("run act set=stages.simulate.instruction_limit=1,stages.simulate.timeout=0.000001", "mine")
-    assert code == 1 and broken["report"] == "" and len(broken["stages"]) < len(ran["stages"])
-    assert shell("gc --days 9", "mine") == (0, {"artifacts": 0, "bytes": 0})

@@ -30,19 +30,6 @@ def refused(folder: Path, **options: str) -> str:
     return str(caught.value)
 
 
-def test_a_model_in_a_folder_that_a_variable_names_stays_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = "${NETS}/digits_int8.tflite"
-    monkeypatch.delenv("NETS", raising=False)
-    assert refused(tmp_path / "net", model=model).endswith(
-        "\nthe environment variable NETS names the folder; it is not set"
-    )
-    monkeypatch.setenv("NETS", str(MODEL.parent))
-    assert not any(path.startswith("models/") for path in new_project(tmp_path / "net", model=model))
-    assert f"model: {{file: '{model}'}}\n" in (tmp_path / "net/recipes/net.yaml").read_text()
-    loaded = load_recipe("net", root=Project(tmp_path / "net"), registry=default_registry())
-    assert loaded.recipe.model.model_dump()["file"] == model
-
-
 def test_the_recipe_loads_on_every_target(tmp_path: Path) -> None:
     for target in load_targets(ROOT):
         folder = tmp_path / target / "net"

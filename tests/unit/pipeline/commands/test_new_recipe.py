@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import resource
-import signal
 from pathlib import Path
 
 import pytest
 import yaml
 
 from pipeline.api import run_recipe
-from pipeline.commands import new_recipe as new_recipe_module
 from pipeline.commands.new_project import new_project
 from pipeline.commands.new_recipe import new_recipe
 from pipeline.commands.tasks import recipe_tasks
@@ -130,18 +127,3 @@ def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, options: 
     assert says in str(caught.value) and len(str(caught.value).splitlines()) <= 5
     assert "dictionary" not in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "recipes/there.yaml").read_text() == "mine\n"
-
-
-def test_on_a_full_disk_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is half there would be in the way of the next try."""
-    monkeypatch.setattr(new_recipe_module.yaml, "safe_dump", lambda *options, **more: "x" * 100_000)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
-    try:
-        with pytest.raises(PipelineError, match=r"net\.yaml cannot be written: File too large"):
-            new_recipe("net", Project(tmp_path), layer=LAYER)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, former)
-    assert not (tmp_path / "recipes/net.yaml").exists()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import getitem
 from typing import Any
 
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
-from pipeline.recipes.json_schema import DRAFT, recipe_schema, schema_file, schema_text
+from pipeline.recipes.json_schema import recipe_schema, schema_file, schema_text
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import OtherEmit, Strip, fake_registry
 
@@ -35,21 +33,6 @@ def test_a_stage_can_be_disabled_or_replaced() -> None:
     replacement = {"$ref": "#/definitions/Other_EmitStage"}
     assert {"allOf": [replacement, {"required": ["use"]}]} in stages["emit"]["anyOf"]
     assert replacement in stages["other_emit"]["anyOf"]
-
-
-def test_only_keywords_of_draft_7() -> None:
-    assert SCHEMA["$schema"] == DRAFT
-    words = {key for key, _ in _pairs(SCHEMA)}
-    assert not words & {"prefixItems", "$defs", "unevaluatedProperties", "dependentRequired", "minContains"}
-    references = [value for key, value in _pairs(SCHEMA) if key == "$ref"]
-    for reference in references:  # each leads to a schema of its own
-        first, *path = reference.split("/")
-        assert first == "#"
-        assert "$ref" not in reduce(getitem, path, SCHEMA), reference
-    window = SCHEMA["definitions"]["EmitStage"]["properties"]["window"]
-    assert window["items"] == [{"type": "integer"}, {"type": "integer"}]
-    assert window["additionalItems"] is False
-    assert (window["minItems"], window["maxItems"]) == (2, 2)
 
 
 def test_a_recipe_that_extends_may_be_partial() -> None:

@@ -6,10 +6,8 @@ import os
 
 import pytest
 
-from pipeline.api import run_recipe
 from pipeline.errors import RecipeError
 from pipeline.recipes.recipe_files import recipe_names
-from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 BASE = RECIPE.replace("name: demo", "name: base\nabstract: true")
@@ -54,11 +52,6 @@ def test_recipe_in_a_folder_is_listed_and_run_by_name_but_not_by_star(project: F
     assert "did you mean 'layers/one'?" in refused(project, "layers/ome")
 
 
-def test_other_suffix(project: FakeProject) -> None:
-    project.write("recipes/mine.yml", RECIPE)
-    assert refused(project, "mine") == "unknown recipe 'mine'\nrename recipes/mine.yml to mine.yaml"
-
-
 def test_what_lies_in_a_recipes_place(project: FakeProject) -> None:
     (project.root / "recipes/link.yaml").symlink_to("nowhere")
     (project.root / "recipes/folder.yaml").mkdir()
@@ -66,12 +59,3 @@ def test_what_lies_in_a_recipes_place(project: FakeProject) -> None:
     for name, what in (("link", "a link that leads nowhere"), ("folder", "a folder"), ("pipe", "a pipe")):
         assert refused(project, name) == f"recipe '{name}': recipes/{name}.yaml is {what}"
         assert refused(project, f"recipes/{name}.yaml").startswith(f"recipe file recipes/{name}.yaml is {what}\n")
-
-
-def test_no_layout_is_written_for_one_target_only() -> None:
-    """The layout rules of kws_cortex_m4 also suit the targets of other recipes."""
-    plans = []
-    for name in ("kws_cortex_m4", "kws_rvp"):
-        folder = run_recipe(name, {"target": "rv64-rvp"}, until="tensorize", root=ROOT).artifacts["tensorize"]
-        plans.append((folder / "plan.json").read_text())
-    assert plans[0] == plans[1]
