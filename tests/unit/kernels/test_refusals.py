@@ -80,7 +80,7 @@ def test_what_no_multiplier_rounds_is_refused_by_all_but_one_which_is_for_nothin
     looked_up = fully_connected.stepped(usual)
     reasons = {name: k.why_not_rounding(looked_up) for name, k in KERNELS.items() if k.is_for(looked_up.op)}
     assert reasons.pop("generic.stepped_fully_connected") == ""
-    without_products = {"riscv", "rvv"}
+    without_products = {"riscv"}
     assert {name.partition(".")[0] for name in reasons} == set(folder_names()) - without_products
     assert all("no 32-bit multiplier" in reason for reason in reasons.values())
     assert KERNELS["rvp.dot_s8"].why_not(looked_up, RVP) == reasons["rvp.dot_s8"]

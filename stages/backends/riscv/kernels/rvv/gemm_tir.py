@@ -16,7 +16,7 @@ from stages.backends.kernels.matrix import columns_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, requantize, widen
 from stages.backends.kernels.tir.rows import gather_rows
-from stages.backends.riscv.kernels.rvv.gemm import (
+from stages.backends.riscv.kernels.rvv.gemm_sizes import (
     FIELDS,
     GATHERED,
     images,
