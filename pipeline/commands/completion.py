@@ -95,10 +95,7 @@ def _print(lines: Iterable[str]) -> int:
 
 
 def possible_words(words: Sequence[str]) -> list[str]:
-    """Return the sorted completions of the last word after `doit`.
-
-    A completion that ends with `=` or `:` continues.
-    """
+    """Return the sorted completions of the last word after `doit`. A completion that ends with `=` or `:` continues."""
     *before, current = words or [""]
     commands = command_classes()
     command = before[0] if before and before[0] in commands else "run"

@@ -146,9 +146,7 @@ def _records(named: Sequence[str], *, parts: bool) -> list[dict[str, Any]]:
 
 
 def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a matrix's variants.
-
-    For an invalid matrix, sets `error` in its record."""
+    """Return the records of a matrix's variants. For an invalid matrix, sets `error` in its record."""
     from pipeline.errors import PipelineError
     from pipeline.plugins.registry import registry_of
     from pipeline.project import current_project

@@ -50,10 +50,7 @@ def recipe_argument(values: dict[str, str]) -> list[str]:
 
 
 def task_names(words: Sequence[str]) -> list[str]:
-    """Return the names of the tasks that `words` (without options) select.
-
-    Raises doit's InvalidCommand.
-    """
+    """Return the names of the tasks that `words` (without options) select. Raises doit's InvalidCommand."""
     try:
         check_recipe_arguments(words, recipe_argument(variables()), current_project())
         return paths_to_names(words, current_project())
@@ -247,9 +244,7 @@ def _stage_tasks(
 
 
 def _stage_task(session: Session, action: Action, recipe: str, matrix: MatrixRun | None, tasks: Sequence[str]) -> Task:
-    """Return the task of a stage.
-
-    `tasks` are the tasks of all recipes that share the stage; the first one owns it."""
+    """Return the task of a stage. `tasks` are the tasks of all recipes that share the stage; the first one owns it."""
     name, owner = f"{recipe}:{action.kind}", tasks[0]
     done: list[bool] = []
 

@@ -39,10 +39,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Expected:
-    """Digest of an artifact, valid if the outputs of the stages in `unless` do not change.
-
-    content: None if unknown.
-    """
+    """Digest of an artifact, valid if the outputs of the stages in `unless` do not change. content: None if unknown."""
 
     content: str | None
     unless: tuple[str, ...] = ()

@@ -91,10 +91,7 @@ def default_registry() -> Registry:
 
 @cache
 def registry_of(project: Project) -> Registry:
-    """Return the registry of a project with its plug-ins.
-
-    Raises PipelineError for an invalid one.
-    """
+    """Return the registry of a project with its plug-ins. Raises PipelineError for an invalid one."""
     built_in, plugins = default_registry(), plugins_of(project)["stages"].values()
     more: dict[str, tuple[Stage[Any], Plugin]] = {}
     for plugin in plugins:

@@ -39,10 +39,7 @@ def exponentials(scale: float, beta: float) -> Array:
 
 
 def _scaling(scale: float, beta: float) -> tuple[int, int]:
-    """Multiplier and shift of a difference (PreprocessSoftmaxScaling).
-
-    Raises ValueError as `exponentials`.
-    """
+    """Multiplier and shift of a difference (PreprocessSoftmaxScaling). Raises ValueError as `exponentials`."""
     real = min(beta * scale * (1 << _FRACTION_BITS), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     if not real > 1 or shift < 0:
@@ -61,10 +58,7 @@ def differences(scale: float) -> Array:
 
 
 def exp_on_negative_values(x: Array) -> Array:
-    """exp(x) in Q0.31 of x <= 0 in Q5.26.
-
-    A polynomial on [-1/4, 0), then one factor for each bit above.
-    """
+    """exp(x) in Q0.31 of x <= 0 in Q5.26. A polynomial on [-1/4, 0), then one factor for each bit above."""
     quarter = 1 << (_FRACTION_BITS - 2)
     fraction = (x & (quarter - 1)) - quarter
     result = _exp_on_last_quarter(saturate(fraction << _INTEGER_BITS))

@@ -27,10 +27,7 @@ Packed = tuple[str, bytes]
 
 
 def bound_cases(kernel: Kernel, target: Target, plain: Callable[[Draw, str], LayerView]) -> Iterator[Case]:
-    """Cases beside each bound of the kernel.
-
-    `plain(draw, rounding)` is a layer of which most weights are 0.
-    """
+    """Cases beside each bound of the kernel. `plain(draw, rounding)` is a layer of which most weights are 0."""
     for rounding, shifts in SHIFTS.items():
         for number, shift in enumerate(shifts):
             draw = Draw(number, ("int8", "uint8")[number % 2])

@@ -224,19 +224,13 @@ def _packages(target: Target) -> tuple[str, ...]:
 
 
 def _fill_template(name: str, values: Mapping[str, str]) -> str:
-    """Return a file of files/ with each `@name@` replaced.
-
-    `$` and `{}` have other meanings in these files.
-    """
+    """Return a file of files/ with each `@name@` replaced. `$` and `{}` have other meanings in these files."""
     text = (_FILES / name).read_text(encoding="utf-8")
     return re.sub("@([a-z]+)@", lambda match: values[match[1]], text)
 
 
 def write_files(root: Path, content: Mapping[str, bytes], failure: str) -> None:
-    """Write new files, or none; missing folders are created.
-
-    Raises PipelineError that begins with `failure`.
-    """
+    """Write new files, or none; missing folders are created. Raises PipelineError that begins with `failure`."""
     created: list[Path] = []
     try:
         for path, data in content.items():

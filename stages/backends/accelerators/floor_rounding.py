@@ -206,10 +206,7 @@ def _differing(steps: Breakpoints, multiplier: Array, shift: Array, offsets: Arr
 
 
 def _settled(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
-    """Return the final constants.
-
-    Channels with only one result get a multiplier of 0 and that result.
-    """
+    """Return the final constants. Channels with only one result get a multiplier of 0 and that result."""
     is_constant = ((steps.first <= steps.least[:, np.newaxis]) | (steps.first > steps.most[:, np.newaxis])).all(axis=1)
     result = steps.results[0] - 1 + (steps.first <= steps.least[:, np.newaxis]).sum(axis=1)
     return (

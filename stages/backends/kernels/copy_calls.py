@@ -47,10 +47,7 @@ def calls_of(copy: Copy) -> Calls:
 
 
 def resized(view: LayerView) -> tuple[int, int, int, int]:
-    """Return the images of a resize: number, height, width, bytes per pixel.
-
-    A plane is an image.
-    """
+    """Return the images of a resize: number, height, width, bytes per pixel. A plane is an image."""
     y = view.outputs[0]
     batch, height, width, channels = y.shape
     item_bytes = ITEM_BYTES[y.dtype]

@@ -48,10 +48,7 @@ class Prices16:
 
 
 class Depthwise16(Kernel):
-    """Depthwise convolution of NHWC images, one pixel at a time.
-
-    `function` is the C function of the family.
-    """
+    """Depthwise convolution of NHWC images, one pixel at a time. `function` is the C function of the family."""
 
     bits = 16
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
 
 class KernelParams(BaseModel):
-    """Tunable parameters of a kernel (block sizes, unrolling).
-
-    They validate the `params` of a recipe rule.
-    """
+    """Tunable parameters of a kernel (block sizes, unrolling). They validate the `params` of a recipe rule."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -128,10 +125,7 @@ class Kernel(ABC):
         return flat(view) if self.in_place else view
 
     def is_for(self, op: LayerOp) -> bool:
-        """Return whether the kernel computes layers of this kind.
-
-        `why_not` checks the single layer.
-        """
+        """Return whether the kernel computes layers of this kind. `why_not` checks the single layer."""
         is_own = not self.roundings <= _OF_OTHER_SUMS or getattr(op, "rounding", "") in self.roundings
         return op.op in self.ops and is_own
 

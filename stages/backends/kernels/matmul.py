@@ -30,10 +30,7 @@ _DEEPEST = (1 << 30) // 255**2  # twice a sum of so many products fits 32 bits
 
 @dataclass(frozen=True)
 class MatrixTile:
-    """Rows, units and elements of the depth of one step.
-
-    A packed element takes `wide` bytes.
-    """
+    """Rows, units and elements of the depth of one step. A packed element takes `wide` bytes."""
 
     rows: int
     units: int

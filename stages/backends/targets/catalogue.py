@@ -69,10 +69,7 @@ class Board(StrictModel):
 
 
 class Catalogue(StrictModel):
-    """Cores, boards and timing models by name, and the remote store.
-
-    No board has the name of a core.
-    """
+    """Cores, boards and timing models by name, and the remote store. No board has the name of a core."""
 
     schema_version: Literal[1] = Field(alias="schema")
     cores: dict[Name, Core]

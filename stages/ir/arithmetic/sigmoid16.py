@@ -33,10 +33,7 @@ def logistic16(x: Array) -> Array:
 
 
 def tanh16(x: Array, integer_bits: int) -> Array:
-    """Return tanh in Q0.15 of values with 0 to 6 integer bits.
-
-    tanh |x| = (1 - e) / (1 + e), e = exp(-2 |x|).
-    """
+    """Return tanh in Q0.15 of values with 0 to 6 integer bits. tanh |x| = (1 - e) / (1 + e), e = exp(-2 |x|)."""
     x = x.astype(np.int64)
     size = _doubled(_reciprocal(_exp(-np.abs(x), integer_bits + 1)) - (1 << 13), 2)
     return np.where(x == 0, 0, np.where(x < 0, -size, size))
@@ -48,10 +45,7 @@ def high_mul16(a: Array | int, b: Array | int) -> Array:
 
 
 def _exp(x: Array, integer_bits: int) -> Array:
-    """Return exp(x) in Q0.15 for x <= 0.
-
-    A polynomial for the part in [-1/4, 0), and powers for the quarters.
-    """
+    """Return exp(x) in Q0.15 for x <= 0. A polynomial for the part in [-1/4, 0), and powers for the quarters."""
     fraction = 15 - integer_bits
     quarter = 1 << (fraction - 2)
     part = (x & (quarter - 1)) - quarter
@@ -69,10 +63,7 @@ def _exp(x: Array, integer_bits: int) -> Array:
 
 
 def _reciprocal(a: Array) -> Array:
-    """Return 2 / (1 + a) in Q2.13 for a from 0 to 1 in Q0.15.
-
-    Three Newton-Raphson steps on (1 + a) / 2.
-    """
+    """Return 2 / (1 + a) in Q2.13 for a from 0 to 1 in Q0.15. Three Newton-Raphson steps on (1 + a) / 2."""
     half = (a + (1 << 15)) >> 1
     guess = FIRST_GUESS + high_mul16(half, FIRST_SLOPE)
     for _ in range(3):

@@ -40,10 +40,7 @@ class Narrowed:
 
 
 class LayerOp(BaseModel):
-    """A layer of the integer graph, with all constants of its arithmetic.
-
-    `op` distinguishes the classes.
-    """
+    """A layer of the integer graph, with all constants of its arithmetic. `op` distinguishes the classes."""
 
     # Built on first use: planning loads these classes without instances.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -118,17 +115,11 @@ class LayerOp(BaseModel):
         )
 
     def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
-        """Channels of an input in this value range that the sums do not need, bool[C].
-
-        Only if `carries` is ().
-        """
+        """Channels of an input in this value range that the sums do not need, bool[C]. Only if `carries` is ()."""
         raise NotImplementedError
 
     def factors(self, view: LayerView) -> Array:
-        """Weights less their zero point, int64[..., C] for an input of C channels.
-
-        Only if `carries` is ().
-        """
+        """Weights less their zero point, int64[..., C] for an input of C channels. Only if `carries` is ()."""
         raise NotImplementedError
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:

@@ -86,10 +86,7 @@ def _needed(info: ModelInfo, writers: dict[int, OperatorInfo]) -> list[OperatorI
 def _weights(
     operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo], stored: dict[bytes, int]
 ) -> int:
-    """Return the bytes of an operator's constant weights.
-
-    They are added to `stored` under their digest.
-    """
+    """Return the bytes of an operator's constant weights. They are added to `stored` under their digest."""
     if operator.op not in _WEIGHTED or len(operator.inputs) < 2 or operator.inputs[1] < 0:
         return 0
     weights = info.tensors[operator.inputs[1]]

@@ -83,10 +83,7 @@ class _Builder(SingleOperatorBuilder):
         return (int(limits.min) - quant[1]) * quant[0], (int(limits.max) - quant[1]) * quant[0]
 
     def output(self, low: float, high: float, dtype: str = "") -> Quant | None:
-        """Return the recipe's output quantization, else one for the range.
-
-        The range is extended to contain 0.
-        """
+        """Return the recipe's output quantization, else one for the range. The range is extended to contain 0."""
         chosen = self.spec.output
         if chosen is not None:
             return chosen.scale, chosen.zero_point
@@ -100,10 +97,7 @@ class _Builder(SingleOperatorBuilder):
         return scale, int(np.clip(round(limits.min - low / scale), limits.min, limits.max))
 
     def mean_output(self, axes: tuple[int, ...]) -> Quant | None:
-        """Return the output quantization of a mean.
-
-        The mean of n uniform values deviates by range / sqrt(12 n).
-        """
+        """Return the output quantization of a mean. The mean of n uniform values deviates by range / sqrt(12 n)."""
         if not self.quant:
             return None
         low, high = self.range(self.quant)

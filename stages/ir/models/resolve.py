@@ -19,20 +19,14 @@ LARGEST_FILE = 2**31  # bytes; what a flatbuffer can hold
 
 
 def external_file(source: ModelSource, root: Path) -> Path | None:
-    """Return the path of a `file` model, existing or not; None for other kinds.
-
-    Its digest is part of the key.
-    """
+    """Return the path of a `file` model, existing or not; None for other kinds. Its digest is part of the key."""
     if not isinstance(source, FileModel):
         return None
     return located(source.file, root)
 
 
 def check_size(path: Path) -> None:
-    """Raise StageError for a file above LARGEST_FILE.
-
-    FlatBuffers have 32-bit offsets.
-    """
+    """Raise StageError for a file above LARGEST_FILE. FlatBuffers have 32-bit offsets."""
     try:
         size = path.stat().st_size
     except OSError:  # reported when it is opened
@@ -102,10 +96,7 @@ def _read_file(source: FileModel, root: Path) -> bytes:
 
 
 def _download(source: UrlModel, folder: Path) -> bytes:
-    """Return the cached download if its digest is right, else download, check and cache.
-
-    Raises StageError.
-    """
+    """Return the cached download if its digest is right, else download, check and cache. Raises StageError."""
     cached = _cached(folder, source)
     try:
         data = cached.read_bytes()

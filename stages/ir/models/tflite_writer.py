@@ -76,10 +76,7 @@ class TFLiteWriter:
         constant: npt.NDArray[Any] | None = None,
         variable: bool = False,
     ) -> Tensor:
-        """Declare a tensor.
-
-        A name in use gets a number appended (`conv`, `conv_1`, ...).
-        """
+        """Declare a tensor. A name in use gets a number appended (`conv`, `conv_1`, ...)."""
         if dtype not in DTYPES:
             raise BuildError(f"tensor {name}: dtype {dtype!r} is none of {', '.join(DTYPES)}")
         shape = tuple(int(size) for size in shape)
@@ -195,10 +192,7 @@ class TFLiteWriter:
         )
 
     def build(self) -> bytes:
-        """Return the file.
-
-        Equal constants are stored once; buffer 0 is empty, as the schema demands.
-        """
+        """Return the file. Equal constants are stored once; buffer 0 is empty, as the schema demands."""
         from ai_edge_litert import schema_py_generated as schema
 
         if not self._inputs or not self._outputs:

@@ -31,10 +31,7 @@ LEFT_SHIFT = 8  # of 8-bit operands, before rescaling
 
 
 def is_scaled(op: str, dtype: str) -> bool:
-    """Whether operands are rescaled before the comparison.
-
-    True for 8 bits, and for int16 with EQUAL and NOT_EQUAL.
-    """
+    """Whether operands are rescaled before the comparison. True for 8 bits, and for int16 with EQUAL and NOT_EQUAL."""
     return dtype in EIGHT_BITS or (dtype == "int16" and op in ("equal", "not_equal"))
 
 

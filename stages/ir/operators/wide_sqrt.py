@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 
 class WideSqrt(Clamped):
-    """y = sqrt(x * input_scale) / output_scale, each step a float32, truncated.
-
-    Values below 0 count as 0.
-    """
+    """y = sqrt(x * input_scale) / output_scale, each step a float32, truncated. Values below 0 count as 0."""
 
     op: Literal["wide_sqrt"] = "wide_sqrt"
     alias: ClassVar[str] = "sqrt"

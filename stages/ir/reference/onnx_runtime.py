@@ -66,10 +66,7 @@ class OnnxReference:
     """
 
     def __init__(self, model: bytes, original: bytes, names: Mapping[int, Traced], *, name: str = "model") -> None:
-        """Load the TFLite file `model` and the ONNX file `original`.
-
-        Raises RunError if ONNX Runtime refuses it.
-        """
+        """Load the TFLite file `model` and the ONNX file `original`. Raises RunError if ONNX Runtime refuses it."""
         import onnx
 
         self.info: ModelInfo = read(model, name)
@@ -97,10 +94,7 @@ class OnnxReference:
 
     @property
     def described(self) -> str:
-        """The reference's name in reports.
-
-        With plug-in operators: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...`.
-        """
+        """The reference's name in reports. With plug-in operators: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...`."""
         runtime = f"ONNX Runtime {version('onnxruntime')}"
         if not self.customs:
             return runtime

@@ -21,10 +21,7 @@ TIMEOUT = 120.0  # seconds; a MobileNet takes one
 
 
 def check_loads(model: bytes, info: ModelInfo, name: str = "model") -> None:
-    """Raise RunError, naming the operator, if LiteRT refuses the model or crashes on it.
-
-    Takes half a second.
-    """
+    """Raise RunError, naming the operator, if LiteRT refuses the model or crashes on it. Takes half a second."""
     _ask(model, info, name, "load")
 
 
@@ -41,10 +38,7 @@ def tensor_shapes(model: bytes, name: str = "model") -> dict[int, tuple[int, ...
 
 
 def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
-    """Return the outputs of a file for inputs of zeros, by number.
-
-    Raises RunError as `tensor_shapes`.
-    """
+    """Return the outputs of a file for inputs of zeros, by number. Raises RunError as `tensor_shapes`."""
     import numpy as np
 
     from stages.ir.models.tflite_reader import read
@@ -73,10 +67,7 @@ def crashing_operator(model: bytes, info: ModelInfo, inputs: Sequence[Any] | Non
 
 
 def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
-    """Return the child's output for "load", "shapes" or "values".
-
-    Raises RunError if it fails.
-    """
+    """Return the child's output for "load", "shapes" or "values". Raises RunError if it fails."""
     from stages.ir.reference.refusal import RunError, crash, refusal
 
     try:

@@ -173,10 +173,7 @@ def unbounded(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] |
 
 
 def _clamps(layer: Layer) -> bool:
-    """Return whether the layer's kernels clamp by its bounds.
-
-    Kernels of steps have their bounds built in.
-    """
+    """Return whether the layer's kernels clamp by its bounds. Kernels of steps have their bounds built in."""
     return layer.op.op in _ACTIVATED and getattr(layer.op, "rounding", "") != "steps"
 
 

@@ -1,7 +1,4 @@
-"""Binary operators: dequantize(a) op dequantize(b) -> quantize [-> clip].
-
-Either operand may be a constant.
-"""
+"""Binary operators: dequantize(a) op dequantize(b) -> quantize [-> clip]. Either operand may be a constant."""
 
 from __future__ import annotations
 
@@ -67,10 +64,7 @@ def _rescaled(operator: Operator, inputs: Sequence[Tensor], left_shift: int, out
 def _power_of_two_sum(
     operator: Operator, writer: GraphWriter, operands: tuple[Tensor, Tensor], exponents: Sequence[int]
 ) -> None:
-    """Sum on power-of-two scales, unless the options forbid it.
-
-    One operand has the output's scale.
-    """
+    """Sum on power-of-two scales, unless the options forbid it. One operand has the output's scale."""
     shifts = [exponents[2] - exponent for exponent in exponents[:2]]
     if min(shifts) < 0 or 0 not in shifts or max(shifts) > 31:
         raise operator.error(

@@ -281,10 +281,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         return block(self._how(view), tile_mapping.mode, tile_mapping.ki, tile_mapping.ko, bits, residual=residual)
 
     def _job(self, view: LayerView, tile: Tile, strides: Strides) -> Job:
-        """Return the tile's job.
-
-        Its addresses are offsets from the start of tensors and constants.
-        """
+        """Return the tile's job. Its addresses are offsets from the start of tensors and constants."""
         from stages.backends.accelerators.ne16.arithmetic import SCALE_BITS
 
         how, block = self._how(view), self._block(view, tile)

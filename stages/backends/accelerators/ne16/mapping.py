@@ -246,10 +246,7 @@ def _is_native(view: LayerView) -> bool:
 
 
 def _blocks_pay(view: LayerView) -> bool:
-    """Return whether 2x2 blocks cost no more than gathered windows.
-
-    Either the core or the engine waits.
-    """
+    """Return whether 2x2 blocks cost no more than gathered windows. Either the core or the engine waits."""
     op, out = view.op, extent(view.outputs[0])
     gather = _gather(view, out.rows)
     tiles = [min(SUBTILE_KO, out.channels - first) for first in range(0, out.channels, SUBTILE_KO)]

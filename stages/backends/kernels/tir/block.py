@@ -54,10 +54,7 @@ class Operand:
 
 
 def accumulator(name: str = "acc") -> Operand:
-    """Return the one-element int32 operand in which a meaning accumulates.
-
-    C micro-kernels do not get it.
-    """
+    """Return the one-element int32 operand in which a meaning accumulates. C micro-kernels do not get it."""
     return Operand(name, (1,), "int32", "rw")
 
 
@@ -117,10 +114,7 @@ class Block:
         return _simplify(self._function(buffers, lambda: self.meaning(SimpleNamespace(**buffers))))
 
     def impl(self) -> PrimFunc:
-        """Return the call of the C function.
-
-        Rows of a tile may be apart: all strides but the innermost are free.
-        """
+        """Return the call of the C function. Rows of a tile may be apart: all strides but the innermost are free."""
         assert self.arguments is not None, self.name
         buffers = {operand.name: _tile_buffer(operand, strided=True) for operand in self.operands}
         access = {operand.name: operand.access for operand in self.operands}
@@ -222,10 +216,7 @@ class Function:
 
     @contextmanager
     def loop(self, *ranges: tuple[str, int]) -> Iterator[tuple[Any, ...]]:
-        """Open nested loops and yield their variables.
-
-        Each block inside gets one spatial axis per loop.
-        """
+        """Open nested loops and yield their variables. Each block inside gets one spatial axis per loop."""
         with ExitStack() as stack:
             variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
             outside = list(self._loops)
@@ -275,10 +266,7 @@ class Function:
             T.evaluate(T.call_extern("int32", function, *pointers))
 
     def set_position(self, name: str, buffer: Buffer, value: Expr) -> None:
-        """Store buffer[0] for `position`.
-
-        `value` is an expression of the surrounding loops' variables.
-        """
+        """Store buffer[0] for `position`. `value` is an expression of the surrounding loops' variables."""
         with T.sblock(name):
             axes = {variable: T.axis.spatial(extent, variable) for variable, extent in self._loops}
             T.reads()

@@ -80,10 +80,7 @@ def output(view: LayerView, scaled: Expr) -> Expr:
 
 
 def mean(total: Expr, count: Expr) -> Expr:
-    """Return total / count of int32 expressions, halves away from zero.
-
-    `count` may be an int.
-    """
+    """Return total / count of int32 expressions, halves away from zero. `count` may be an int."""
     half = count // 2 if isinstance(count, int) else T.truncdiv(count, 2)
     return T.truncdiv(select(total > 0, total + half, total - half), count)
 
@@ -109,8 +106,5 @@ def lowered(x: Expr, offset: int) -> Expr:
 
 
 def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """Return `then` or `otherwise`.
-
-    Only the chosen side is evaluated, so it may guard a load.
-    """
+    """Return `then` or `otherwise`. Only the chosen side is evaluated, so it may guard a load."""
     return tirx.if_then_else(condition, then, otherwise)

@@ -105,10 +105,7 @@ def _scaled(view: LayerView) -> tuple[Callable[[Expr], Expr], Callable[[Expr], E
 
 
 def float_svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering:
-    """Return SVDF in float32.
-
-    Bounds are infinite without a fused activation.
-    """
+    """Return SVDF in float32. Bounds are infinite without a fused activation."""
     op = view.op
     low, high = (T.float32(-np.inf if op.low is None else op.low), T.float32(np.inf if op.high is None else op.high))
 

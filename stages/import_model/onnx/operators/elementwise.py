@@ -326,10 +326,7 @@ def concat_integers(t: Translation, node: Node, parts: Sequence[TensorView], out
 
 
 def concat_inputs(t: Translation, node: Node, parts: list[TensorView | None]) -> tuple[list[Tensor], Order, int]:
-    """Return the inputs of a Concat in one axis order, that order, and the ONNX axis.
-
-    parts: None for a constant.
-    """
+    """Return the inputs of a Concat in one axis order, that order, and the ONNX axis. parts: None for a constant."""
     computed = t.aligned([part for part in parts if part is not None])
     order, next_computed = computed[0].order, iter(computed)
     axis = axis_in(int(node.attributes.get("axis", 1)), len(order))

@@ -97,10 +97,7 @@ def group_normalization(t: Translation, node: Node) -> None:
 
 
 def mean_variance_normalization(t: Translation, node: Node) -> None:
-    """(x - mean) / sqrt(mean((x - mean)^2)), as in ONNX Runtime.
-
-    0 where all x equal their mean.
-    """
+    """(x - mean) / sqrt(mean((x - mean)^2)), as in ONNX Runtime. 0 where all x equal their mean."""
     x, name = t.materialized(t.computed(node, 0)), node.outputs[0]
     axes = [axis_in(int(axis), len(x.shape)) for axis in node.attributes.get("axes", (0, 2, 3))]
     steps = Steps(t, name)
@@ -110,10 +107,7 @@ def mean_variance_normalization(t: Translation, node: Node) -> None:
 
 
 def _normalized(t: Translation, node: Node, x: TensorView, axes: Sequence[int], shape: Sequence[int]) -> None:
-    """Bind (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
-
-    shape: of scale and bias.
-    """
+    """Bind (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias. shape: of scale and bias."""
     name, result = node.outputs[0], _unit(t, node, x, axes)
     steps = [(at, label) for at, label in ((1, "scale"), (2, "bias")) if node.has(at)]
     for at, (position, label) in enumerate(steps, 1):
@@ -138,10 +132,7 @@ def _unit(t: Translation, node: Node, x: TensorView, axes: Sequence[int]) -> Ten
 
 
 def _centred(t: Translation, steps: Steps, x: TensorView, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return x - mean, and the mean of its squares.
-
-    mean(x^2) - mean^2 would lose the digits that both share.
-    """
+    """Return x - mean, and the mean of its squares. mean(x^2) - mean^2 would lose the digits that both share."""
     centred = steps("SUB", x.tensor, reduced(t, f"{steps.name}/mean", "MEAN", x, axes, keep=True).tensor)
     squares = replace(x, tensor=steps("MUL", centred, centred))
     return centred, reduced(t, f"{steps.name}/variance", "MEAN", squares, axes, keep=True).tensor

@@ -102,10 +102,7 @@ def gemm(t: Translation, node: Node) -> None:
 
 
 def _binary(op: str) -> Translator:
-    """Return the translator of QLinearAdd or QLinearMul.
-
-    Inputs: a, scale, zero, b, scale, zero, scale, zero.
-    """
+    """Return the translator of QLinearAdd or QLinearMul. Inputs: a, scale, zero, b, scale, zero, scale, zero."""
 
     def translate(t: Translation, node: Node) -> None:
         parts = [operand(t, node, at) for at in (0, 3)]

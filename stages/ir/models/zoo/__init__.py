@@ -16,10 +16,7 @@ Topology = Callable[[str, int, int], bytes]
 
 
 def topologies() -> dict[str, Topology]:
-    """Return the builder of each network by name.
-
-    A builder takes dtype, seed and weight bits.
-    """
+    """Return the builder of each network by name. A builder takes dtype, seed and weight bits."""
     # Imported here: names are needed without them.
     from stages.ir.models.zoo import inception, mobilenet, tiny
 

@@ -60,10 +60,7 @@ def inception_v3(dtype: str, seed: int, bits: int = 8) -> bytes:
 
 
 def inception_v4(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Return Inception v4: 12.3 G multiply-accumulates.
-
-    Figures 3 to 9 of the paper.
-    """
+    """Return Inception v4: 12.3 G multiply-accumulates. Figures 3 to 9 of the paper."""
     net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (SIZE, SIZE, 3), IMAGE_RANGE)
     x = net.conv(x, 32, (3, 3), 2, padding="valid", name="Conv2d_1a_3x3")

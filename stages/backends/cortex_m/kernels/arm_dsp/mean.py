@@ -105,10 +105,7 @@ def kind(view: LayerView) -> str:
 
 
 def pixels(added: list[Axis]) -> tuple[Axis, Axis]:
-    """Rows and columns of one or two axes.
-
-    An axis too long for 16 bits is split into the longest rows that fit.
-    """
+    """Rows and columns of one or two axes. An axis too long for 16 bits is split into the longest rows that fit."""
     columns = added[-1]
     if len(added) > 1:
         return added[0], columns

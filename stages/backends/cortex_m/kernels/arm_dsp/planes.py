@@ -183,10 +183,7 @@ def tap_pairs(view: LayerView) -> int:
 
 
 def row_plane(view: LayerView) -> Plane:
-    """Return the plane for five or seven columns.
-
-    Row lengths are even, with room for one extra pair of outputs.
-    """
+    """Return the plane for five or seven columns. Row lengths are even, with room for one extra pair of outputs."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     rows = (y.shape[1] - 1) * op.stride[0] + (op.kernel[0] - 1) * op.dilation[0] + 1
     columns = (y.shape[2] + y.shape[2] % 2 - 1) * op.stride[1] + 2 * tap_pairs(view)

@@ -53,10 +53,7 @@ def doubled(multiplier: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def lowered_rounder(shift: int) -> int:
-    """Return `p` for a t lowered by one if negative.
-
-    Raises ValueError for a shift above -2.
-    """
+    """Return `p` for a t lowered by one if negative. Raises ValueError for a shift above -2."""
     if shift > -2:
         raise ValueError(f"a shift of {shift} has no rounding by multiplication")
     return 1 << (32 + max(shift, -31))
@@ -91,10 +88,7 @@ def requantization(
 
 
 def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> NDArray[np.int32]:
-    """Return left, 2m, post and p of each channel.
-
-    Raises ValueError naming the channel if its range is too large.
-    """
+    """Return left, 2m, post and p of each channel. Raises ValueError naming the channel if its range is too large."""
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     left = np.maximum(-s, 0)
     size = np.where(m == 0, 0, acc.size)
@@ -113,10 +107,7 @@ def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: 
 def rounders(
     multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding
 ) -> NDArray[np.int32]:
-    """Return `p` of each channel.
-
-    Raises ValueError naming the channel if no p is exact.
-    """
+    """Return `p` of each channel. Raises ValueError naming the channel if no p is exact."""
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 2, s)
     half_ulp = 1 << 30 if ROUNDINGS[rounding].is_double else 0

@@ -34,10 +34,7 @@ AT_ONCE = 4  # channels
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of a layer.
-
-    A layer without windows is an image of one row with single-pixel windows.
-    """
+    """Windows of a layer. A layer without windows is an image of one row with single-pixel windows."""
 
     view: LayerView
 

@@ -63,10 +63,7 @@ class CopyCandidate:
 
 
 def candidates(copy: Copy, element: int) -> Iterator[CopyCandidate]:
-    """Return the candidates of a copy.
-
-    Elements of eight bytes that are not neighbours have none.
-    """
+    """Return the candidates of a copy. Elements of eight bytes that are not neighbours have none."""
     *others, run = copy.axes
     if run.extent == 1 or run.strides == (1, 1):
         yield _candidate("copy", others, (run,))

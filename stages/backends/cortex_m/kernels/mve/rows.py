@@ -158,10 +158,7 @@ def padded_depth(view: LayerView) -> int:
 
 
 def row_bytes(view: LayerView) -> int:
-    """Return the bytes between rows.
-
-    In a strip rows overlap; other gathered rows are padded to whole chunks.
-    """
+    """Return the bytes between rows. In a strip rows overlap; other gathered rows are padded to whole chunks."""
     depth = depth_of(view)
     if slides(view):
         return depth // view.op.kernel[1] * view.op.stride[1]
@@ -169,10 +166,7 @@ def row_bytes(view: LayerView) -> int:
 
 
 def images(view: LayerView) -> tuple[int, int]:
-    """Return the number of products and the rows of each.
-
-    Rows that are read in place need no border between images.
-    """
+    """Return the number of products and the rows of each. Rows that are read in place need no border between images."""
     if not has_windows(view):
         return 1, rows_of(view)
     batch, height, width, _ = view.outputs[0].shape

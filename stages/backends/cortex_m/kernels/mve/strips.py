@@ -31,10 +31,7 @@ FIELDS = Structure(  # of taps.h
 
 @dataclass(frozen=True)
 class Strips:
-    """Strips of a layer along its rows, or along its columns if `turned`.
-
-    Pairs are (across, along) the strips.
-    """
+    """Strips of a layer along its rows, or along its columns if `turned`. Pairs are (across, along) the strips."""
 
     view: LayerView
     turned: bool

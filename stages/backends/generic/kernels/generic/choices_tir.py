@@ -52,10 +52,7 @@ def logic(view: LayerView) -> Lowering:
 
 
 def integer_division(view: LayerView) -> Lowering:
-    """Return integer arithmetic in int32, which holds all 16-bit quotients.
-
-    C division truncates towards zero.
-    """
+    """Return integer arithmetic in int32, which holds all 16-bit quotients. C division truncates towards zero."""
     op, dtype = view.op.op, view.outputs[0].dtype
 
     def value(x: Sequence[Any]) -> Any:
@@ -109,10 +106,7 @@ def select_layer(view: LayerView) -> Lowering:
 
 
 def cast(view: LayerView) -> Lowering:
-    """Return a conversion.
-
-    A float is converted only if it fits the type: C leaves other cases undefined.
-    """
+    """Return a conversion. A float is converted only if it fits the type: C leaves other cases undefined."""
     source, dtype = view.inputs[0].dtype, view.outputs[0].dtype
 
     def value(x: Sequence[Any]) -> Any:
@@ -202,10 +196,7 @@ def arg_extreme(view: LayerView) -> Lowering:
 
 
 def cumsum(view: LayerView) -> Lowering:
-    """Return running sums.
-
-    Integers are added as unsigned ones, which wrap.
-    """
+    """Return running sums. Integers are added as unsigned ones, which wrap."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     into, out_of = logical_strides(y), logical_strides(x)
     beside = [n for n in range(len(x.shape)) if n != op.axis]

@@ -87,10 +87,7 @@ class Conv2d(Kernel):
 
 
 class FullyConnected(Kernel):
-    """Rows of x times rows of w, two by eight at once.
-
-    uint8 inputs become int8 in a scratch row first.
-    """
+    """Rows of x times rows of w, two by eight at once. uint8 inputs become int8 in a scratch row first."""
 
     name = "generic.fully_connected"
     estimate_error = 1.5

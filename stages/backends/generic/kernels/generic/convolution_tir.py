@@ -156,10 +156,7 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
 
 
 def fully_connected(view: LayerView) -> Lowering:
-    """Return one product of all rows.
-
-    A uint8 input goes through an int8 copy, row by row.
-    """
+    """Return one product of all rows. A uint8 input goes through an int8 copy, row by row."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     copied = x.dtype == "uint8"
     rows = 1 if copied else op.batch

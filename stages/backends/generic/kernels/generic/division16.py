@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 class Division16(Kernel):
-    """DIV with broadcasting by reciprocals from Newton steps.
-
-    Neighbours with the same divisor share a reciprocal.
-    """
+    """DIV with broadcasting by reciprocals from Newton steps. Neighbours with the same divisor share a reciprocal."""
 
     name = "generic.division16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_div"})

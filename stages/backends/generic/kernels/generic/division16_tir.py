@@ -22,10 +22,7 @@ _CELLS = ("sign", "half", "inverse", "bits", "v", "room", "rest", "exponent")
 
 
 def wide_div(view: LayerView, axes: Sequence[Axis], divided: int) -> Lowering:
-    """Return one block of loops over all elements.
-
-    The outer `divided` loops select a divisor.
-    """
+    """Return one block of loops over all elements. The outer `divided` loops select a divisor."""
     inputs, out = view.inputs, view.outputs[0]
 
     def meaning(b: Any) -> None:

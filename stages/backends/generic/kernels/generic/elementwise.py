@@ -158,10 +158,7 @@ def input_fields(op: Any) -> dict[str, int]:
 
 
 class Table(Kernel):
-    """One table look-up per element.
-
-    Input and output may each be int8 or uint8.
-    """
+    """One table look-up per element. Input and output may each be int8 or uint8."""
 
     name = "generic.table"
     row_alignment = 1
@@ -192,10 +189,7 @@ class Table(Kernel):
 
 
 class Requantize(_Elementwise):
-    """QUANTIZE between 8-bit types.
-
-    If only the top bit of each byte changes, words are converted at a time.
-    """
+    """QUANTIZE between 8-bit types. If only the top bit of each byte changes, words are converted at a time."""
 
     name = "generic.requantize"
     row_alignment = 1
@@ -260,10 +254,7 @@ class Quantize(Kernel):
         return quantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 25 instructions per element with an FPU, 28 without.
-
-        Counted: 34 on Cortex-M4, 36 on M55.
-        """
+        """Return 25 instructions per element with an FPU, 28 without. Counted: 34 on Cortex-M4, 36 on M55."""
         return (25.0 if target.fpu else 28.0) * view.outputs[0].elements
 
 

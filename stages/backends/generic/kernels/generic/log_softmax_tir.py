@@ -30,10 +30,7 @@ _CELLS = ("top", "total", "zeros", "room", "r", "power", "q", "square", "half", 
 
 
 def log_softmax(view: LayerView) -> Lowering:
-    """Return the loops around the block of a row.
-
-    A row's elements may be apart (NCHW).
-    """
+    """Return the loops around the block of a row. A row's elements may be apart (NCHW)."""
     x, y = view.inputs[0], view.outputs[0]
     count, (x_step, y_step) = x.shape[-1], (logical_strides(tensor)[-1] for tensor in (x, y))
     lowest = -128 if x.dtype == "int8" else 0
@@ -67,10 +64,7 @@ def log_softmax(view: LayerView) -> Lowering:
 
 
 def _logarithm(b: Any) -> None:
-    """Compute log = ln(total), as in `stages.ir.arithmetic.logarithm`.
-
-    Sums fit int64, stored values int32.
-    """
+    """Compute log = ln(total), as in `stages.ir.arithmetic.logarithm`. Sums fit int64, stored values int32."""
     total = int64(b.total[0])
     _leading_zeros(b.zeros, total)
     _leading_zeros(b.room, high_mul(b.total[0], ROOT_OF_HALF))

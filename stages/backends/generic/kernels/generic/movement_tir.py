@@ -104,10 +104,7 @@ def _rows(name: str, copy: Copy, dtype: str, item_bytes: int, word_bytes: int) -
 
 
 def _run(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
-    """Return y[i * step] = x[i * step] along the innermost axis.
-
-    One run of bytes is a memcpy.
-    """
+    """Return y[i * step] = x[i * step] along the innermost axis. One run of bytes is a memcpy."""
     run = copy.axes[-1]
     into, out_of = run.strides
     first = -_lowest(copy)

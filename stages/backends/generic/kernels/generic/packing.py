@@ -27,10 +27,7 @@ PANEL = 8  # rows of a panel: FL_PANEL of gemm.h
 
 
 def panels(weights: np.ndarray) -> np.ndarray:
-    """Return rows of `weights` [columns, depth] for gemm.c.
-
-    Interleaved panels of eight, then the remaining rows.
-    """
+    """Return rows of `weights` [columns, depth] for gemm.c. Interleaved panels of eight, then the remaining rows."""
     columns, depth = weights.shape
     panel_columns = columns - columns % PANEL
     interleaved = weights[:panel_columns].reshape(-1, PANEL, depth).transpose(0, 2, 1)

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class Mean(Kernel):
-    """MEAN, a run of means at a time.
-
-    Any layouts, and any axes that make at most two runs in memory.
-    """
+    """MEAN, a run of means at a time. Any layouts, and any axes that make at most two runs in memory."""
 
     name = "generic.mean"
     estimate_error = 1.25
@@ -190,10 +187,7 @@ class L2Normalization(Kernel):
 
 
 def logical_axes(view: LayerView) -> list[Axis]:
-    """Return the reduced axes, outermost first.
-
-    Products depend on the order of their factors.
-    """
+    """Return the reduced axes, outermost first. Products depend on the order of their factors."""
     x = view.inputs[0]
     steps = logical_strides(x)
     axes = [Axis(x.shape[axis], (steps[axis],)) for axis in sorted(view.op.axes) if x.shape[axis] > 1]

@@ -19,10 +19,7 @@ _BIGGEST = 65536.0  # beyond every 16-bit value
 
 
 def wide_sqrt(view: LayerView) -> Lowering:
-    """Return the formula of `stages.ir.operators.wide_sqrt.WideSqrt`.
-
-    The conversion to int32 truncates.
-    """
+    """Return the formula of `stages.ir.operators.wide_sqrt.WideSqrt`. The conversion to int32 truncates."""
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:

@@ -43,10 +43,7 @@ def nearest_softmax(view: LayerView) -> Lowering:
 
 
 def float_softmax(view: LayerView) -> Lowering:
-    """Return softmax in float32.
-
-    No sum has a product as a term, so a compiler cannot fuse them.
-    """
+    """Return softmax in float32. No sum has a product as a term, so a compiler cannot fuse them."""
     op = view.op
 
     def meaning(b: Any, for_row: Callable[[Callable[[Any, Any], None]], None]) -> None:
@@ -73,10 +70,7 @@ def _rows(
     cells: Sequence[tuple[str, str]],
     formula: Callable[[Any, Callable[[Callable[[Any, Any], None]], None]], None],
 ) -> Lowering:
-    """Return `formula(block, each)` for each row.
-
-    each(body) is a loop of body(index, distance from the maximum).
-    """
+    """Return `formula(block, each)` for each row. each(body) is a loop of body(index, distance from the maximum)."""
     count, x_step, _ = row_steps(view)
 
     def meaning(b: Any) -> None:

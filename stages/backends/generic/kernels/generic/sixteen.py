@@ -102,10 +102,7 @@ class Conv16(_Products):
 
 
 class FullyConnected16(_Products):
-    """A row at a time.
-
-    Results are scaled in float64, as LiteRT does; any core can compute it.
-    """
+    """A row at a time. Results are scaled in float64, as LiteRT does; any core can compute it."""
 
     name = "generic.fully_connected16"
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
@@ -122,18 +119,12 @@ class FullyConnected16(_Products):
         return fully_connected16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 5 instructions per product, 250 per output.
-
-        Most cores compute float64 in software.
-        """
+        """Return 5 instructions per product, 250 per output. Most cores compute float64 in software."""
         return float(view.outputs[0].elements * (5 * view.op.depth + 250))
 
 
 class Elementwise16(_Sixteen):
-    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE.
-
-    Loops of plain TIR.
-    """
+    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE. Loops of plain TIR."""
 
     name = "generic.elementwise16"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub", "mul", "requantize", "quantize", "dequantize"})
@@ -256,10 +247,7 @@ class Softmax16(_Sixteen):
 
 
 class Extremes16(_Sixteen):
-    """MINIMUM and MAXIMUM with broadcasting; maximum, minimum and product over axes.
-
-    Loops of plain TIR.
-    """
+    """MINIMUM and MAXIMUM with broadcasting; maximum, minimum and product over axes. Loops of plain TIR."""
 
     name = "generic.extremes16"
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})
