@@ -61,10 +61,7 @@ class Doctor(Command):
         "Checks all cores, or those of the named targets. Each simulator runs a program of known length. "
         "Exits with 3 if something is missing or fails."
     )
-    cmd_options = (
-        command_option("install", "in a clone, first install missing Debian packages and Spike"),
-        JSON,
-    )
+    cmd_options = (command_option("install", "in a clone, first install missing Debian packages and Spike"), JSON)
 
     def _perform(self, named: list[str], options: dict[str, Any]) -> int:
         with Workspace(install=install_group if options["install"] else None) as workspace:

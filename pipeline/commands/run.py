@@ -54,12 +54,7 @@ class Run(CommandMixin, DoitRun):  # type: ignore[misc]
     names = "recipes"
     variables = RECIPE_VARIABLES
     own_variables = (EXECUTOR,)
-    cmd_options = (
-        *DoitRun.cmd_options,
-        command_option("quiet", "print errors only", short="q"),
-        _DRY_OPTION,
-        JSON,
-    )
+    cmd_options = (*DoitRun.cmd_options, command_option("quiet", "print errors only", short="q"), _DRY_OPTION, JSON)
     offered_options = ("always", "continue", "verbosity", "outfile", "num_process", "quiet", "dry-run", "json")
 
     def get_options(self) -> list[Any]:

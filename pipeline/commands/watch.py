@@ -40,10 +40,7 @@ class Watch(Command):
     name = "watch"
     group = "start"
     names = "recipes"
-    examples = (
-        ("kws_rvp", "run again after each change"),
-        ("kws_rvp target=cortex-m4,host", "on two targets"),
-    )
+    examples = (("kws_rvp", "run again after each change"), ("kws_rvp target=cortex-m4,host", "on two targets"))
     variables = RECIPE_VARIABLES
     doc_purpose = "run recipes again when a file changes"
     doc_usage = "NAME... [target=… model=… set=…]"

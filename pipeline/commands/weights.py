@@ -157,7 +157,4 @@ def _refusal(model: str, old: Path, new: Path, *, other_firmware: bool) -> Pipel
 def _summary(result: Mapping[str, Any]) -> list[str]:
     source = f"{result['recipe']} on {result['target']}, fingerprint {result['fingerprint'][:16]}"
     equal = f"0 mismatches in {result['outputs']:,} values against {result['reference']}"
-    return [
-        f"{result['file']}: {result['bytes']:,} bytes for {source}",
-        f"verified with the firmware's code: {equal}",
-    ]
+    return [f"{result['file']}: {result['bytes']:,} bytes for {source}", f"verified with the firmware's code: {equal}"]

@@ -82,11 +82,7 @@ def _syntax(error: yaml.MarkedYAMLError, text: str) -> tuple[str, yaml.Mark | No
         words = _REPLACEMENTS.get(problem, _REPLACEMENTS["found unknown directive name"])
         return words, mark, "remove the line, or quote text that starts with %"
     if problem == "mapping values are not allowed in this context":
-        return (
-            _REPLACEMENTS[problem],
-            mark,
-            "quote text with ': ', or put the key on a new line",
-        )
+        return (_REPLACEMENTS[problem], mark, "quote text with ': ', or put the key on a new line")
     if context in _AT_CONTEXT and problem in _REPLACEMENTS:
         return _REPLACEMENTS[problem], error.context_mark or mark, _hint(error, text)
     fallback = _REPLACEMENTS.get(problem) or ", ".join(part for part in (problem, context) if part)

@@ -29,10 +29,7 @@ _MAX_FILES = 5000
 # Methods with imports that are not part of keys:
 # - methods of a stage that are called before or after it runs; their results are in the key or do not affect the output
 # - the reference implementation of operators, which only tests call
-_IGNORED_METHODS = (
-    *("inputs", "preflight", "render"),
-    *("compute", "sums", "requantized", "taps"),
-)
+_IGNORED_METHODS = (*("inputs", "preflight", "render"), *("compute", "sums", "requantized", "taps"))
 # Declarations without behaviour; their values are in the keys.
 DECLARATIONS = frozenset(
     f"stages/{name}"

@@ -17,12 +17,7 @@ from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    GetJsonSchemaHandler,
-    create_model,
-)
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from pipeline.matrices.matrix import Matrix
@@ -55,8 +50,7 @@ class RecipeMemory(StrictModel):
         "runs by rows.",
     )
     rules: tuple[MemoryRule, ...] | None = Field(
-        default=None,
-        description="Memory regions of buffers and weights; the first matching rule applies.",
+        default=None, description="Memory regions of buffers and weights; the first matching rule applies."
     )
     stack: Annotated[StackRule | None, BeforeValidator(as_stack, json_schema_input_type=StackRule | str | int)] = Field(
         default=None, description="Memory region and size of the stack."
@@ -69,13 +63,11 @@ class Recipe(StrictModel):
     schema_version: Literal[1] = Field(alias="schema", description="Version of the recipe language.")
     # The name of a recipe in a sub-folder includes the folder: layers/conv3x3.
     name: RecipeName = Field(
-        default="",
-        description="Name of the recipe and of its build folder. Default: name of the file.",
+        default="", description="Name of the recipe and of its build folder. Default: name of the file."
     )
     extends: str | None = Field(default=None, description="Name or path of a recipe with default values.")
     abstract: bool = Field(
-        default=False,
-        description="Whether the recipe needs extends or model= to run. Not inherited.",
+        default=False, description="Whether the recipe needs extends or model= to run. Not inherited."
     )
     target: str = Field(description="Board or core declared in pipeline.yaml.")
     model: ModelEntry = Field(description="The model: exactly one of file, url with sha256, zoo, op, chain.")

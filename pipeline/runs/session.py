@@ -14,13 +14,7 @@ from typing import Any, Protocol
 from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.manifest import content_of
 from pipeline.artifacts.store import Artifact
-from pipeline.errors import (
-    DiskFullError,
-    PipelineError,
-    StageCrashed,
-    StageFailed,
-    environment_error,
-)
+from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed, environment_error
 from pipeline.keys.planner import Action, Plan
 from pipeline.keys.repeat_command import completed_command, repeat_command
 from pipeline.plugins.discovery import plugins_of

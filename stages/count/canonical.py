@@ -107,10 +107,7 @@ def _limits(op: Mapping[str, Any], dtype: str) -> dict[str, int]:
         return {}
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     quarter = (high - low + 1) // 4
-    return {
-        "act_min": low + (quarter if "low" in cut else 0),
-        "act_max": high - (quarter if "high" in cut else 0),
-    }
+    return {"act_min": low + (quarter if "low" in cut else 0), "act_max": high - (quarter if "high" in cut else 0)}
 
 
 def _weights(array: Array) -> Array:

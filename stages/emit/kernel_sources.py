@@ -41,8 +41,7 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
         source = _text(name, folders)
         if source is None:
             raise StageError(
-                f"kernel file {name} does not exist",
-                hint=_remedy(name, folders, "`sources` or `headers`"),
+                f"kernel file {name} does not exist", hint=_remedy(name, folders, "`sources` or `headers`")
             )
         text, includes = _relocate(source, name, folders)
         pending += includes

@@ -189,12 +189,7 @@ class Model:
             if written.whole:
                 return {"first": group.first}
             rows = group.capacity[written.place_of or tensor]
-            return {
-                "first": group.first,
-                "bytes": rows * written.row_bytes,
-                "rows": rows,
-                "height": written.height,
-            }
+            return {"first": group.first, "bytes": rows * written.row_bytes, "rows": rows, "height": written.height}
         return {}
 
     def _at(self, tensor: str) -> str:

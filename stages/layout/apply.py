@@ -74,10 +74,7 @@ def _groups(function: relax.Function) -> int:
 
 
 def _apply(
-    calls: list[OperatorCall],
-    plan: Plan,
-    tensors: dict[int, tuple[tuple[int, ...], str]],
-    facts: dict[str, Any],
+    calls: list[OperatorCall], plan: Plan, tensors: dict[int, tuple[tuple[int, ...], str]], facts: dict[str, Any]
 ) -> IRModule:
     builder = relax.BlockBuilder()
     steps: list[Step] = []

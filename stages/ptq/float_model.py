@@ -48,10 +48,7 @@ def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
     if integer_constants:
         data = with_float_constants(data, info)
         info = read(data, name)
-        notes = (
-            *notes,
-            f"{len(integer_constants)} integer constants of the file are dequantized before quantization",
-        )
+        notes = (*notes, f"{len(integer_constants)} integer constants of the file are dequantized before quantization")
     check_loads(data, info, name)
     return FloatModel(data, info, notes)
 

@@ -64,13 +64,7 @@ def groups_section(effect: Mapping[str, Any] | None) -> list[str]:
 def group_cells(effect: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return layers, rows per call, bytes, bytes as whole images, and the reason for the end of each group."""
     return [
-        (
-            _span(group),
-            _rows(group),
-            f"{group['bytes']:,}",
-            f"{group['whole_bytes']:,}",
-            group["ends"],
-        )
+        (_span(group), _rows(group), f"{group['bytes']:,}", f"{group['whole_bytes']:,}", group["ends"])
         for group in effect["groups"]
     ]
 

@@ -82,15 +82,7 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
     unused, about_rules = unused_rules(context.config.rules, ruled, floats)
     limited = () if bound is None or context.least_arena else bound.warnings()
     return Chosen(
-        graph,
-        choices,
-        unused,
-        (
-            *about_rules,
-            *limited,
-            *slow_layers(graph, choices, context),
-        ),
-        rom=context.rom,
+        graph, choices, unused, (*about_rules, *limited, *slow_layers(graph, choices, context)), rom=context.rom
     )
 
 

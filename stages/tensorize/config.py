@@ -54,8 +54,7 @@ class TensorizeConfig(StageConfig):
         "fewest instructions; fewest cycles by the target's timing model; few bytes of weights and code; a small arena",
     )
     count: bool = Field(
-        default=True,
-        description="count kernels for the network's layers on the simulator; `off`: choose by estimates",
+        default=True, description="count kernels for the network's layers on the simulator; `off`: choose by estimates"
     )
     tuning: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
     measure: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)

@@ -28,14 +28,7 @@ from stages.ir.operators.floats import Float
 from stages.support.messages import escape
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
-from stages.tensorize.transforms import (
-    OUTPUT,
-    Untransformed,
-    transform,
-    usual,
-    with_transforms,
-    without_transforms,
-)
+from stages.tensorize.transforms import OUTPUT, Untransformed, transform, usual, with_transforms, without_transforms
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel

@@ -161,9 +161,7 @@ def _with_layer(
     left = {layer.name for layer in changed.layers}
     copied = [cut.name for part in parts for cut in part.slices if _cuts_channels(graph, cut) and cut.name not in left]
     return Merged(
-        changed,
-        (*(part.layer.name for part in parts), *dict.fromkeys(copied)),
-        tuple(layer.name for layer in layers),
+        changed, (*(part.layer.name for part in parts), *dict.fromkeys(copied)), tuple(layer.name for layer in layers)
     )
 
 

@@ -97,10 +97,7 @@ def check_bounds(
     hint = "For exact results set stages.tensorize.requantize: core."
     if near_ties:
         hint = "Near ties may round differently in ONNX Runtime (docs/how-to/onnx.md)."
-    for name, value, bound in (
-        ("max_difference", outputs["largest"], largest),
-        ("max_share", outputs["share"], share),
-    ):
+    for name, value, bound in (("max_difference", outputs["largest"], largest), ("max_share", outputs["share"], share)):
         if bound is not None and value > bound:
             message = f"{result}; the recipe's verify.{name} is {bound:g}"
             raise StageError(message, hint=hint, at=("stages", "verify", name))

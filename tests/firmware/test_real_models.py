@@ -41,12 +41,7 @@ def test_a_voice_detector_keeps_its_state(tmp_path: Path) -> None:
             "schema": 1,
             "name": "vad",
             "target": "host",
-            "model": {
-                "file": str(path),
-                "shapes": shapes,
-                "constants": {"sr": 16000},
-                "states": {"stateN": "state"},
-            },
+            "model": {"file": str(path), "shapes": shapes, "constants": {"sr": 16000}, "states": {"stateN": "state"}},
             "stages": {"simulate": {"inputs": {"random": 1, "steps": 12, "extremes": False}}},
         }
         report = run_recipe(recipe, store=tmp_path / "store", build=tmp_path / "build").report

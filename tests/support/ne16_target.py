@@ -26,13 +26,7 @@ def ne16_target(extension: str = "none", **dma: Any) -> Target:
     """A target with the engine and a DMA; `dma` replaces values of DMA_MODEL."""
     memory = Memory.model_validate(MEMORY)
     beside = Attached.model_validate(
-        {
-            "kind": "ne16",
-            "memory": "l1",
-            "base": ENGINE,
-            "parameters": {"extension": extension},
-            "dma": DMA_MODEL | dma,
-        }
+        {"kind": "ne16", "memory": "l1", "base": ENGINE, "parameters": {"extension": extension}, "dma": DMA_MODEL | dma}
     )
     core = load_target("rv32-rvp")
     return core.model_copy(update={"name": "ne16", "memory": memory, "accelerator": engine(beside, memory)})

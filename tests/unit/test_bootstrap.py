@@ -157,12 +157,7 @@ def test_makes_the_environment_then_runs_its_arguments_in_it(machine: Machine) -
 
 
 @pytest.mark.parametrize(
-    ("without", "version", "calls"),
-    [
-        ("", "0.13.9", NEW),
-        ("", "0.8.22", FETCHED),
-        ("uv", "0.13.9", FETCHED),
-    ],
+    ("without", "version", "calls"), [("", "0.13.9", NEW), ("", "0.8.22", FETCHED), ("uv", "0.13.9", FETCHED)]
 )
 def test_uv_of_the_machine_or_the_pinned_one(machine: Machine, without: str, version: str, calls: list[str]) -> None:
     if without:

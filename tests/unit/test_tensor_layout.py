@@ -107,16 +107,6 @@ def test_texts_that_are_no_layouts(text: str, reason: str) -> None:
         TypeAdapter(Layout).validate_python(text)
 
 
-@pytest.mark.parametrize(
-    ("values", "bits"),
-    [
-        ([], 1),
-        ([-1, 0], 1),
-        ([1], 2),
-        ([7, -8], 4),
-        ([8], 5),
-        ([-128], 8),
-    ],
-)
+@pytest.mark.parametrize(("values", "bits"), [([], 1), ([-1, 0], 1), ([1], 2), ([7, -8], 4), ([8], 5), ([-128], 8)])
 def test_how_many_bits_integers_need(values: list[int], bits: int) -> None:
     assert bits_of(np.array(values, np.int8)) == bits

@@ -34,11 +34,7 @@ class Baseline:
         return f"{self.name} (header {self.revision})" if self.revision else self.name
 
     def figures(
-        self,
-        networks: Sequence[Network],
-        target: Target,
-        progress: Callable[..., None],
-        report: Callable[[str], None],
+        self, networks: Sequence[Network], target: Target, progress: Callable[..., None], report: Callable[[str], None]
     ) -> dict[str, int]:
         """Measure the baseline. Returns its instructions by network name. Raises StageError.
 

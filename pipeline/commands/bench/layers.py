@@ -94,8 +94,7 @@ def bench_layers(
     ):
         supported = [name for name in layers.targets if load_targets(project)[name].family in baseline.families]
         raise PipelineError(
-            f"peer={baseline.name}: no functions for {', '.join(target_names)}",
-            hint=f"target={','.join(supported)}",
+            f"peer={baseline.name}: no functions for {', '.join(target_names)}", hint=f"target={','.join(supported)}"
         )
     for target, of_target in members.items():
         for row in _counted(

@@ -152,12 +152,7 @@ def _stack(session: Session, release: Release, folder: Path) -> dict[str, Any]:
     with temporary_folder("stack") as build:
         config = config.model_copy(update={"flags": (*config.flags, STACK_USAGE)})
         compile_firmware(
-            session.folders["emit"] / "src",
-            release.network,
-            action.target,
-            build,
-            config=config,
-            inspect=usage.read,
+            session.folders["emit"] / "src", release.network, action.target, build, config=config, inspect=usage.read
         )
         result = stack_bound(
             build / "firmware.elf",

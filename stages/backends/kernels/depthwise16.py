@@ -79,17 +79,8 @@ class Depthwise16(Kernel):
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         op, lanes = view.op, self.lanes(target)
-        fields = {
-            **windows_of(view),
-            "out_height": view.outputs[0].shape[1],
-            "low": op.act_min,
-            "high": op.act_max,
-        }
-        return {
-            "weights": packed_weights(view, lanes),
-            "channels": constants(view, lanes),
-            "fields": FIELDS.of(fields),
-        }
+        fields = {**windows_of(view), "out_height": view.outputs[0].shape[1], "low": op.act_min, "high": op.act_max}
+        return {"weights": packed_weights(view, lanes), "channels": constants(view, lanes), "fields": FIELDS.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.kernels.tir.depthwise16 import depthwise16

@@ -271,9 +271,5 @@ def _registers(operands: str) -> int:
     return count
 
 
-_STEPS: Mapping[str, Callable[[str, str], int | None]] = {
-    "riscv": _riscv,
-    "cortex_m": _cortex_m,
-    "aarch64": _aarch64,
-}
+_STEPS: Mapping[str, Callable[[str, str], int | None]] = {"riscv": _riscv, "cortex_m": _cortex_m, "aarch64": _aarch64}
 FAMILIES = frozenset(_STEPS)

@@ -29,11 +29,7 @@ _INCBIN = re.compile(rb'^(\s*\.incbin\s+")', re.MULTILINE)
 
 
 def sources_of(
-    name: str,
-    networks: Sequence[Network],
-    folders: Mapping[str, Path],
-    target: Target,
-    shared: Sequence[SharedArena],
+    name: str, networks: Sequence[Network], folders: Mapping[str, Path], target: Target, shared: Sequence[SharedArena]
 ) -> dict[str, bytes]:
     """Return the sources by path, compiled once to check that all global names have a prefix.
 

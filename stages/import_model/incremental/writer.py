@@ -85,12 +85,7 @@ class Writer:
     # ---- operators ----------------------------------------------------------------------------------------------
 
     def copied(
-        self,
-        operator: OperatorInfo,
-        inputs: Mapping[int, int],
-        outputs: Sequence[int],
-        *,
-        padding: int | None = None,
+        self, operator: OperatorInfo, inputs: Mapping[int, int], outputs: Sequence[int], *, padding: int | None = None
     ) -> None:
         """Append a copy of an operator of the original network with other tensors, and another padding unless None."""
         original = self.graph.operators[operator.index]

@@ -92,9 +92,7 @@ class LogMel:
             shifts = shifts + exponents
             wide = np.maximum(shifts - 31, 0)  # beyond 62 bits the sums move instead
             sums = (sums >> np.minimum(wide, 63)) + np.where(
-                shifts >= 0,
-                mantissas << np.clip(shifts, 0, 31),
-                mantissas >> np.clip(-shifts, 0, 31),
+                shifts >= 0, mantissas << np.clip(shifts, 0, 31), mantissas >> np.clip(-shifts, 0, 31)
             )
             exponents = exponents - wide
         return np.where(sums > 0, log2(np.maximum(sums, 1)) - (exponents << POINT), -(1 << 30))

@@ -276,13 +276,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         return self.emit("MAX_POOL_2D", [x], None, out, name, "Pool2DOptions", options)
 
     def mean(
-        self,
-        x: Tensor,
-        axes: Sequence[int],
-        *,
-        keep_dims: bool = False,
-        out: Quant | None = None,
-        name: str = "mean",
+        self, x: Tensor, axes: Sequence[int], *, keep_dims: bool = False, out: Quant | None = None, name: str = "mean"
     ) -> Tensor:
         """MEAN over `axes`; `out` may requantize."""
         constant = self.constant(f"{name}/axes", int32_array(list(axes)))

@@ -208,13 +208,7 @@ class Network:
         else:
             options = options | {"weight_scale": scale}
             tensor = emit(
-                x.tensor,
-                weights,
-                bias.astype(np.int32),
-                activation=fused,
-                out=self._quant(quant),
-                name=name,
-                **options,
+                x.tensor, weights, bias.astype(np.int32), activation=fused, out=self._quant(quant), name=name, **options
             )
         return Value(tensor, centred, quant[0])
 

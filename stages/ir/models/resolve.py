@@ -143,8 +143,7 @@ def _fetch(url: str, shown: str) -> bytes:
         wrong = isinstance(error, ValueError | http.client.InvalidURL)
         reason = "is no address" if wrong else getattr(error, "reason", None) or error
         raise StageError(
-            f"cannot download {shown}: {reason}",
-            hint="Without a network, give the model as `file:` instead.",
+            f"cannot download {shown}: {reason}", hint="Without a network, give the model as `file:` instead."
         ) from None
     if len(data) > LARGEST_FILE:
         raise StageError(f"{shown} is larger than a TFLite file can be")

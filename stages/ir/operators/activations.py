@@ -212,11 +212,7 @@ OPERATORS = (
         more=(Lines,),
     ),
     _table(
-        "LOG",
-        types=_INT8_16,
-        body=_called("log"),
-        more=(Lines,),
-        limits="inputs of 0 and below give the lowest value",
+        "LOG", types=_INT8_16, body=_called("log"), more=(Lines,), limits="inputs of 0 and below give the lowest value"
     ),
     _table(
         "NEG",

@@ -94,14 +94,6 @@ def _blocks(name: str, shapes: Callable[[Operation], list[Shape]], limits: str) 
 
 _LIMITS = "3 or 4 axes; a pair around a convolution becomes a dilated convolution"
 OPERATORS = (
-    _blocks(
-        "BATCH_TO_SPACE_ND",
-        _batch_to_space,
-        _LIMITS,
-    ),
-    _blocks(
-        "SPACE_TO_BATCH_ND",
-        _space_to_batch,
-        _LIMITS,
-    ),
+    _blocks("BATCH_TO_SPACE_ND", _batch_to_space, _LIMITS),
+    _blocks("SPACE_TO_BATCH_ND", _space_to_batch, _LIMITS),
 )

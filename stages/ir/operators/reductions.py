@@ -190,9 +190,7 @@ def _mean_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     return model.builder.mean(x, axes, keep_dims=spec.keep_dims, out=model.mean_output(axes), name=spec.op)
 
 
-def _reducing(
-    output: Callable[[SingleOperatorBuilder, tuple[int, ...]], Quant | None],
-) -> SingleOperatorModel:
+def _reducing(output: Callable[[SingleOperatorBuilder, tuple[int, ...]], Quant | None]) -> SingleOperatorModel:
     """Model of a reduction; `output` returns the output's quantization from the axes."""
 
     def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:

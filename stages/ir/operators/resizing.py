@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 _LARGEST_IMAGE = 2**16  # rows or columns: each has an entry in a table
 RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
 RESIZE_NEAREST_NEIGHBOR_OPTIONS = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
-_OPTIONS = {
-    "RESIZE_BILINEAR": RESIZE_BILINEAR_OPTIONS,
-    "RESIZE_NEAREST_NEIGHBOR": RESIZE_NEAREST_NEIGHBOR_OPTIONS,
-}
+_OPTIONS = {"RESIZE_BILINEAR": RESIZE_BILINEAR_OPTIONS, "RESIZE_NEAREST_NEIGHBOR": RESIZE_NEAREST_NEIGHBOR_OPTIONS}
 RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
 
 

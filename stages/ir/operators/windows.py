@@ -347,9 +347,7 @@ OPERATORS = (
         legalization=Legalization((Conv2D,)),
         litert=LiteRT(version=2),
         model=SingleOperatorModel(
-            _transpose_conv_model,
-            _WEIGHTS | {"kernel", "stride", "padding", "out_channels"},
-            ("out_channels",),
+            _transpose_conv_model, _WEIGHTS | {"kernel", "stride", "padding", "out_channels"}, ("out_channels",)
         ),
         limits="4 axes; computed as convolutions of stride 1, one for each phase",
     ),

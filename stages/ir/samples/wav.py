@@ -107,10 +107,7 @@ def window_of(name: str, ports: Sequence[Mapping[str, Any]]) -> int:
     port, shape = ports[0], list(ports[0]["shape"])
     described = f"{name}: the network's input {escape.name(port['name'])} is {shape} {port['dtype']}"
     if max(shape, default=1) != prod(shape) or prod(shape) < 2:
-        raise StageError(
-            f"{described}, not a row of audio samples",
-            hint=_CHAIN,
-        )
+        raise StageError(f"{described}, not a row of audio samples", hint=_CHAIN)
     if port["dtype"] != "int16":
         hint = f"if it reads samples, state their scale: {_ENCODING}\nif it reads features, {_CHAIN}"
         raise StageError(f"{described}, but audio is int16", hint=hint)

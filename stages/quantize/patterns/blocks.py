@@ -78,9 +78,4 @@ def _exchanged(writer: GraphWriter, source: Tensor, shape: Sequence[int], order:
     writer.layer(Move(kind="reshape"), [moved], out, alias=True)
 
 
-PATTERNS = {
-    "BATCH_TO_SPACE_ND": batch_to_space,
-    "PACK": pack,
-    "SPACE_TO_BATCH_ND": space_to_batch,
-    "UNPACK": unpack,
-}
+PATTERNS = {"BATCH_TO_SPACE_ND": batch_to_space, "PACK": pack, "SPACE_TO_BATCH_ND": space_to_batch, "UNPACK": unpack}

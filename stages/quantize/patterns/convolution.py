@@ -223,8 +223,4 @@ def _padding(values: Any) -> tuple[int, int, int, int]:
     return top, left, bottom, right
 
 
-PATTERNS = {
-    "CONV_2D": convolution,
-    "DEPTHWISE_CONV_2D": convolution,
-    "FULLY_CONNECTED": fully_connected,
-}
+PATTERNS = {"CONV_2D": convolution, "DEPTHWISE_CONV_2D": convolution, "FULLY_CONNECTED": fully_connected}

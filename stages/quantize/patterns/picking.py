@@ -45,12 +45,7 @@ def gather_nd(operator: Operator, writer: GraphWriter) -> None:
     shape, indices = operator.shape_at(0), operator.shape_at(1)
     depth = indices[-1]
     op = Gather(
-        kind="gather_nd",
-        batch=1,
-        outer=1,
-        sizes=shape[:depth],
-        inner=prod(shape[depth:]),
-        rows=prod(indices[:-1]),
+        kind="gather_nd", batch=1, outer=1, sizes=shape[:depth], inner=prod(shape[depth:]), rows=prod(indices[:-1])
     )
     writer.layer(op, operands(operator, writer), operator.outputs[0])
 

@@ -28,11 +28,7 @@ def largest(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _pool(
-    operator: Operator,
-    writer: GraphWriter,
-    name: Literal["avg_pool2d", "max_pool2d"],
-    source: Tensor,
-    attributes: Any,
+    operator: Operator, writer: GraphWriter, name: Literal["avg_pool2d", "max_pool2d"], source: Tensor, attributes: Any
 ) -> None:
     out = operator.outputs[0]
     if source.quant != out.quant:

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.ir.operators.recurrent import (
-    BIAS,
-    GRU,
-    HIDDEN,
-    INPUT_WEIGHTS,
-    RECURRENT_WEIGHTS,
-    RNN,
-    FloatGru,
-    FloatRnn,
-)
+from stages.ir.operators.recurrent import BIAS, GRU, HIDDEN, INPUT_WEIGHTS, RECURRENT_WEIGHTS, RNN, FloatGru, FloatRnn
 from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
 

@@ -226,12 +226,5 @@ def _sentence(text: str) -> str:
 NETWORK_RULES = (engine_requantizes, slower_for_size, unpacked_each_inference)
 """Rules about all layers; each may give a line."""
 
-LAYER_RULES = (
-    rule_of_recipe,
-    layout_transform,
-    last_activation,
-    float_layer,
-    excluded_kernel,
-    padded_channels,
-)
+LAYER_RULES = (rule_of_recipe, layout_transform, last_activation, float_layer, excluded_kernel, padded_channels)
 """Rules about an expensive layer; the first that holds gives its line."""

@@ -41,12 +41,7 @@ class Series:
     """
 
     def __init__(
-        self,
-        emitted: Path,
-        simulated: Path,
-        facts: Mapping[str, Any],
-        names: Sequence[str] = (),
-        first_part: str = "",
+        self, emitted: Path, simulated: Path, facts: Mapping[str, Any], names: Sequence[str] = (), first_part: str = ""
     ) -> None:
         self._records = Records.read(emitted, simulated)
         self.rate, self.step, self.window = facts["sample_rate"], facts["step"], facts["window"]

@@ -65,13 +65,7 @@ def _even(draw: Draw) -> tuple[LayerOp, Constants]:
     return op, {}
 
 
-MAKERS: tuple[Callable[[Draw], tuple[LayerOp, Constants]], ...] = (
-    _div,
-    _even,
-    _maximum,
-    _minimum,
-    _squared_difference,
-)
+MAKERS: tuple[Callable[[Draw], tuple[LayerOp, Constants]], ...] = (_div, _even, _maximum, _minimum, _squared_difference)
 
 
 def drawn(draw: Draw) -> LayerView:

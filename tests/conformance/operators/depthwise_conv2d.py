@@ -300,13 +300,7 @@ def _layouts() -> Iterator[Case]:
 def _bands() -> Iterator[Case]:
     """Rows of planes (NHCW), as streamed layers have: one row and more, with and without padding above and below."""
     kernels = (((3, 3), (1, 1)), ((3, 3), (2, 2)), ((3, 5), (1, 1)), ((5, 7), (2, 1)))
-    layouts = {
-        1: ("NHCW", "NHCW"),
-        2: ("NHCW", "NHCW"),
-        4: ("NHWC", "NHCW"),
-        5: ("NHCW", "NHWC"),
-        9: ("NCHW", "NHCW"),
-    }
+    layouts = {1: ("NHCW", "NHCW"), 2: ("NHCW", "NHCW"), 4: ("NHWC", "NHCW"), 5: ("NHCW", "NHWC"), 9: ("NCHW", "NHCW")}
     kinds = grid(kernels, layouts, ("plain", "clamped", "wide"), (False, True))
     for number, ((kernel, stride), rows, weights, long) in enumerate(kinds):
         dtype = "uint8" if weights == "wide" else "int8"

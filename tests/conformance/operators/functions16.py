@@ -46,9 +46,7 @@ def root(draw: Draw, shape: tuple[int, ...]) -> LayerView:
     scale = float(np.float32(10 ** draw.rng.uniform(-8, 1)))
     highest = 10 ** draw.rng.uniform(0, 6)
     op = WideSqrt(
-        input_scale=scale,
-        output_scale=float(np.float32((HIGH * scale) ** 0.5 / highest)),
-        **whole_range("int16"),
+        input_scale=scale, output_scale=float(np.float32((HIGH * scale) ** 0.5 / highest)), **whole_range("int16")
     )
     return view(op, [image("x", shape, "int16")], image("y", shape, "int16"))
 

@@ -8,25 +8,11 @@ from typing import Any
 import numpy as np
 
 from stages.ir.arithmetic.sigmoid16 import sigmoid_table
-from stages.ir.graph import (
-    Add,
-    Dequantize,
-    FullyConnected,
-    LayerView,
-    Mean,
-    Mul,
-    Quantize,
-    Requantize,
-)
+from stages.ir.graph import Add, Dequantize, FullyConnected, LayerView, Mean, Mul, Quantize, Requantize
 from stages.ir.operators.arithmetic import Extremum
 from stages.ir.operators.interpolated import Interpolated, WideSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd
-from stages.quantize.interpolation import (
-    difference_scaling,
-    exponential_table,
-    reciprocal_table,
-    sigmoid_scaling,
-)
+from stages.quantize.interpolation import difference_scaling, exponential_table, reciprocal_table, sigmoid_scaling
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, whole_range, with_constants, with_op
 from tests.conformance.operators import conv2d as eight
@@ -181,13 +167,7 @@ def extremum_over_axes(draw: Draw) -> LayerView:
 def product_over_axes(draw: Draw) -> LayerView:
     like = extremum_over_axes(draw)
     multiplier, shift = draw.multiplier(-8, 4)
-    op = ReduceProd(
-        axes=like.op.axes,
-        input_zero_point=0,
-        multiplier=multiplier,
-        shift=shift,
-        **whole_range("int16"),
-    )
+    op = ReduceProd(axes=like.op.axes, input_zero_point=0, multiplier=multiplier, shift=shift, **whole_range("int16"))
     return view(op, [*like.inputs], like.outputs[0])
 
 
@@ -256,11 +236,7 @@ def _reals() -> Iterator[Case]:
         draw = Draw(number, "int16")
         layer = fully_connected(draw)
         op = layer.op.model_copy(update={"units": len(bias), "depth": 3, "batch": 1, "act_min": LOW, "act_max": HIGH})
-        constants = {
-            "bias": bias,
-            "real": np.full(len(bias), real),
-            "weights": np.zeros((len(bias), 3), np.int8),
-        }
+        constants = {"bias": bias, "real": np.full(len(bias), real), "weights": np.zeros((len(bias), 3), np.int8)}
         layer = view(op, [image("x", (1, 3), "int16")], image("y", (1, len(bias)), "int16"), constants)
         yield Case(f"real {real}", ("ties",), layer, drawn_inputs(draw, layer)[:1])
 

@@ -24,20 +24,13 @@ def build(folder: Path, target: Target, config: CompileConfig | None = None, **c
 
 
 @pytest.mark.parametrize(
-    ("name", "tool"),
-    [
-        ("rv64-rvp", "riscv64-unknown-elf-size"),
-        ("cortex-m55", "arm-none-eabi-size"),
-    ],
+    ("name", "tool"), [("rv64-rvp", "riscv64-unknown-elf-size"), ("cortex-m55", "arm-none-eabi-size")]
 )
 def test_sizes_agree_with_binutils_and_the_sources(tmp_path, name, tool):
     """`size -A` is the independent measure of sections; the model's symbols have the sizes of their C types."""
     sizes = build(tmp_path, load_target(name), arena=1000)
     listing = subprocess.run(
-        [tool, "-A", tmp_path / "out" / "firmware.elf"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [tool, "-A", tmp_path / "out" / "firmware.elf"], capture_output=True, text=True, check=True
     )
     rows = [line.split() for line in listing.stdout.splitlines() if line.startswith(".")]
     sections = {row[0]: int(row[1]) for row in rows}

@@ -89,8 +89,7 @@ def test_a_flag_that_gcc_does_not_know(tmp_path: Path, flag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "number"),
-    [(["-g", "-Dint8_t=short"], 1), (["-fno-inline", "-Dint8_t=short", "-Dint32_t=short"], 0)],
+    ("flags", "number"), [(["-g", "-Dint8_t=short"], 1), (["-fno-inline", "-Dint8_t=short", "-Dint32_t=short"], 0)]
 )
 def test_a_flag_that_breaks_the_sources(tmp_path: Path, flags: list[str], number: int) -> None:
     """GCC does not say which; with two that break it, no single one is to blame."""

@@ -114,11 +114,7 @@ def test_narrow_multipliers_and_layers_without_inputs_are_counted(op: str) -> No
 def test_another_call_and_other_tools_are_counted_anew(tmp_path: Path, simulated: list[int]) -> None:
     call, clamped, wider = (
         gemm_calls(**change)[:1]
-        for change in (
-            {},
-            {"activation": "relu6", "output": {"scale": 0.05, "zero_point": -20}},
-            {"shape": (6, 7, 16)},
-        )
+        for change in ({}, {"activation": "relu6", "output": {"scale": 0.05, "zero_point": -20}}, {"shape": (6, 7, 16)})
     )
     for number, (calls, compiler) in enumerate([(call, "12"), (clamped, "12"), (wider, "12"), (call, "13")], start=1):
         for jinja in ("3.1", "3.2"):  # no count depends on it

@@ -166,11 +166,7 @@ def test_weights_go_to_a_region_that_is_written_where_a_rule_names_them(tmp_path
     ("dtcm", "flash", "told"),
     [
         (-192, 4096, "memory rule 1: dtcm has 64 bytes for arena and weights, but rules put "),
-        (
-            4096,
-            -1008,
-            "memory rule 1: weights that are copied to dtcm are also in flash, which has 16 bytes; rules",
-        ),
+        (4096, -1008, "memory rule 1: weights that are copied to dtcm are also in flash, which has 16 bytes; rules"),
     ],
 )
 def test_weights_that_a_region_has_no_room_for(tmp_path: Path, dtcm: int, flash: int, told: str) -> None:

@@ -177,11 +177,7 @@ MICRO = {"frontend": {"kind": "microfrontend"}}
         ((encoder(), decoder((1, 4, 3, 4))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 3, 4]", (1,)),
         ((encoder(), decoder((1, 4, 4, 6))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 4, 6]", (1,)),
         ((encoder(), decoder(inputs=2)), "net_0 has 1 outputs, net_1 2 inputs", (1,)),
-        (
-            (encoder(), (decoder(), {"inputs": {"cod": "code_0"}})),
-            "net_1 has no input 'cod'",
-            (1, "inputs", "cod"),
-        ),
+        ((encoder(), (decoder(), {"inputs": {"cod": "code_0"}})), "net_1 has no input 'cod'", (1, "inputs", "cod")),
         (
             (encoder(), (decoder(), {"inputs": {"code_0": "code"}})),
             "net_0 has no output 'code'",
@@ -231,11 +227,7 @@ def test_parts_that_do_not_fit_are_refused_at_their_place(
 
 
 @pytest.mark.parametrize(
-    ("options", "at"),
-    [
-        ({"incremental": {"axis": 3}}, ("incremental",)),
-        ({"signature": "other"}, ("signature",)),
-    ],
+    ("options", "at"), [({"incremental": {"axis": 3}}, ("incremental",)), ({"signature": "other"}, ("signature",))]
 )
 def test_errors_of_a_network_point_to_its_part(tmp_path: Path, options: dict[str, Any], at: tuple[str, ...]) -> None:
     (tmp_path / "b.tflite").write_bytes(decoder((1, 4, 12, 1)))

@@ -154,8 +154,7 @@ def test_moved_data_is_exact(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize(
-    ("op", "many"),
-    [("conv2d", False), ("conv2d", True), ("depthwise_conv2d", True), ("fully_connected", False)],
+    ("op", "many"), [("conv2d", False), ("conv2d", True), ("depthwise_conv2d", True), ("fully_connected", False)]
 )
 def test_float_data_with_integer_weights(op: str, many: bool, batch: int) -> None:
     """LiteRT quantizes the data at run time; a conversion that just dequantizes the weights is off by per cent."""

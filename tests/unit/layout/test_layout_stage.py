@@ -21,10 +21,7 @@ from tests.support.relax_run import weights
 from tests.support.shared_models import shared_models
 
 PLANAR_DEPTHWISE = {
-    "rules": [
-        {"match": {"op": "conv2d"}, "data": "NHWC"},
-        {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"},
-    ]
+    "rules": [{"match": {"op": "conv2d"}, "data": "NHWC"}, {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}]
 }
 
 

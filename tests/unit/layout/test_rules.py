@@ -23,8 +23,7 @@ DEPTHWISE = operator("DEPTHWISE_CONV_2D", groups=4)
 
 def test_first_rule_that_matches_decides() -> None:
     rules = config(
-        {"match": {"op": "conv2d", "name": "*/Conv_1/*"}, "data": "NCHW"},
-        {"match": {"op": "conv2d"}, "data": "NHWC"},
+        {"match": {"op": "conv2d", "name": "*/Conv_1/*"}, "data": "NCHW"}, {"match": {"op": "conv2d"}, "data": "NHWC"}
     )
     assert (choose(CONV, rules).data, choose(CONV, rules).why) == ("NCHW", "rule 1")
     other = operator("CONV_2D", "block_2/Conv_2/Relu6")

@@ -84,17 +84,9 @@ def test_topology_is_that_of_the_real_file(file: str) -> None:
     ("name", "total_macs", "outputs"),
     [
         # The frames and channels of the benchmark's keras_model.py for streaming wake word ...
-        (
-            "ds_cnn_1d",
-            826_368,
-            "28x1x40 28x1x128 24x1x128 24x1x128 15x1x128 15x1x128 1x1x128 1x1x32 32 3 3",
-        ),
+        ("ds_cnn_1d", 826_368, "28x1x40 28x1x128 24x1x128 24x1x128 15x1x128 15x1x128 1x1x128 1x1x32 32 3 3"),
         # ... and those of the larger ResNet-8 of image classification.
-        (
-            "resnet_8_large",
-            76_473_920,
-            f"{'32x32x40 ' * 4}{'16x16x80 ' * 4}{'8x8x160 ' * 4}1x1x160 160 10 10",
-        ),
+        ("resnet_8_large", 76_473_920, f"{'32x32x40 ' * 4}{'16x16x80 ' * 4}{'8x8x160 ' * 4}1x1x160 160 10 10"),
     ],
 )
 def test_layers_of_mlperf_tiny_1_4(name: str, total_macs: int, outputs: str) -> None:

@@ -12,11 +12,7 @@ from stages.ir.reference import Reference
 from stages.ir.reference.interpreter import random_inputs
 from tests.support.stages_run import run_tflite
 
-MODES = {
-    "int16": {},
-    "int32": {"alignCorners": True},
-    "bool": {"halfPixelCenters": True},
-}
+MODES = {"int16": {}, "int32": {"alignCorners": True}, "bool": {"halfPixelCenters": True}}
 
 
 @pytest.mark.parametrize("dtype", MODES)

@@ -72,11 +72,7 @@ def test_code_that_does_not_compile_is_named(project: Project) -> None:
     ("old", "new", "told"),
     [
         ("devices/doubler]", "devices/none]", "pipeline.yaml:9:17: there is no plug-in devices/none"),
-        (
-            f"{BASE:#x}",
-            "0x90000010",
-            "devices.0.base: 0x90000010 lies in the memory ram",
-        ),
+        (f"{BASE:#x}", "0x90000010", "devices.0.base: 0x90000010 lies in the memory ram"),
         ("kind: spike", "kind: native", "a native program has no simulator, so it has no plugins"),
         ("kind: spike", "kind: qemu", "give the address of a QEMU device in its parameters"),
     ],

@@ -75,9 +75,7 @@ def test_what_does_not_go_with_a_board(tmp_path: Path, old: str, new: str, line:
 
 @pytest.mark.parametrize(
     ("parameters", "place", "message"),
-    [
-        ("{extention: tflite}", ":12:20: ", "accelerator ne16: unknown key 'extention'; did you mean 'extension'?"),
-    ],
+    [("{extention: tflite}", ":12:20: ", "accelerator ne16: unknown key 'extention'; did you mean 'extension'?")],
 )
 def test_parameters_that_the_accelerator_does_not_have(
     tmp_path: Path, parameters: str, place: str, message: str

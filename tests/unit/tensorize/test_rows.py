@@ -71,10 +71,7 @@ def test_the_report_shows_groups_rolling_buffers_and_what_they_save(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"narrow_weights": True}, "weights are packed in ROM (optimize_for: rom, narrow_weights)"),
-    ],
+    ("options", "reason"), [({"narrow_weights": True}, "weights are packed in ROM (optimize_for: rom, narrow_weights)")]
 )
 def test_why_no_layer_runs_by_rows_is_reported(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
     report = report_of(tmp_path, streaming="auto", **options)

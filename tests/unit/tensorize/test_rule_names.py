@@ -11,10 +11,7 @@ from stages.tensorize.rules import check_names
 
 
 def check(name: str, target: str) -> None:
-    check_names(
-        [TensorizeRule(kernel="generic.add"), TensorizeRule(kernel=name)],
-        load_target(target),
-    )
+    check_names([TensorizeRule(kernel="generic.add"), TensorizeRule(kernel=name)], load_target(target))
 
 
 @pytest.mark.parametrize(

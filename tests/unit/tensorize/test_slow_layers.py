@@ -71,9 +71,7 @@ def test_what_makes_a_layer_slow_is_named_with_what_helps(
 
 @pytest.mark.parametrize("target", ["rv64-rvp", "cortex-m4", "cortex-m55", "host"])
 @pytest.mark.parametrize(
-    "model",
-    [DENSE, CONV, {**CONV, "dtype": "uint8"}, LSTM, MATMUL],
-    ids=["dense", "conv", "uint8", "lstm", "matmul"],
+    "model", [DENSE, CONV, {**CONV, "dtype": "uint8"}, LSTM, MATMUL], ids=["dense", "conv", "uint8", "lstm", "matmul"]
 )
 def test_usual_layers_are_not(target: str, model: dict[str, Any]) -> None:
     assert told(integer_graph(resolve(OpModel.model_validate(model))), target) == []

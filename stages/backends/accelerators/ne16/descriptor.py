@@ -325,12 +325,7 @@ class Ne16(Accelerator[Ne16Parameters]):
                 signed_input=view.inputs[0].dtype == "int8",
             )
         return replace(
-            job,
-            scale=block.scale,
-            scale_bits=SCALE_BITS[how],
-            shifts=block.shift,
-            bias=block.bias,
-            extension=extension,
+            job, scale=block.scale, scale_bits=SCALE_BITS[how], shifts=block.shift, bias=block.bias, extension=extension
         )
 
     def _before(self, view: LayerView, tile: Tile, strides: Strides) -> tuple[tuple[Call, ...], Pointer]:

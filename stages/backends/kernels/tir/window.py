@@ -46,11 +46,7 @@ def padded(
 
 
 def gathered_element(
-    fields: Mapping[str, int],
-    pixel: Expr,
-    element: Expr,
-    load: Callable[[Expr, Expr, Expr], Expr],
-    outside: Expr,
+    fields: Mapping[str, int], pixel: Expr, element: Expr, load: Callable[[Expr, Expr, Expr], Expr], outside: Expr
 ) -> Expr:
     """Return `gathered` by the index of a window element, ordered (row, column, channel)."""
     point, channel = T.truncdiv(element, fields["channels"]), T.truncmod(element, fields["channels"])

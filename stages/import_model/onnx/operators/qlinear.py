@@ -7,10 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from stages.import_model.onnx.operators.convolution import convolve
-from stages.import_model.onnx.operators.elementwise import (
-    concat_integers,
-    emit_integer_pair,
-)
+from stages.import_model.onnx.operators.elementwise import concat_integers, emit_integer_pair
 from stages.import_model.onnx.operators.matrices import product
 from stages.import_model.onnx.operators.pools import average_integers
 from stages.import_model.onnx.operators.products import connect

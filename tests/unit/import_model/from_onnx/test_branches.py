@@ -41,11 +41,7 @@ DOUBLED = branch([node("Mul", ["x", "k"], ["r"]), node("Relu", ["r"], ["o"])], "
 NEGATED = branch([node("Mul", ["x", "k"], ["r"])], "r", {"k": -1})
 BOTH = branch([node("Mul", ["x", "k"], ["r"]), node("Relu", ["r"], ["o"])], ["r", "o"], {"k": 2})
 AROUND = [node("Sigmoid", ["x"], ["v"]), node("Mul", ["v", "three"], ["z"])]
-SHAPED = [
-    node("Shape", ["x"], ["s"]),
-    node("Gather", ["s", "one"], ["n"]),
-    node("Equal", ["n", "four"], ["c"]),
-]
+SHAPED = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["n"]), node("Equal", ["n", "four"], ["c"])]
 # The shape behind a Pad by amounts that operators compute of constants, as torch writes them.
 PADDED = [
     node("ConstantOfShape", ["two"], ["zeros"], value=helper.make_tensor("v", 7, [1], [0])),

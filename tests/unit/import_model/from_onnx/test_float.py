@@ -280,10 +280,7 @@ CASES = {
     ),
     "resize by scales of two axes": one("Resize", IMAGE, None, floats(2, 3), mode="linear", axes=[2, 3]),
     "resize, aspect kept": one(
-        *("Resize", IMAGE, None, None, ints(18, 18)),
-        mode="linear",
-        axes=[2, 3],
-        keep_aspect_ratio_policy="not_larger",
+        *("Resize", IMAGE, None, None, ints(18, 18)), mode="linear", axes=[2, 3], keep_aspect_ratio_policy="not_larger"
     ),
     "resize by scales that give the sizes in float32": one(
         *("Resize", (1, 2, 10, 10), None, floats(1, 1, 0.7, 0.7)), mode="linear"
@@ -397,10 +394,7 @@ def test_images_are_transposed_once_at_the_entry_and_not_at_all_where_the_recipe
         ]
         for layout in ("nchw", "nhwc")
     }
-    assert operators == {
-        "nchw": ["TRANSPOSE", "CONV_2D", "FULLY_CONNECTED"],
-        "nhwc": ["CONV_2D", "FULLY_CONNECTED"],
-    }
+    assert operators == {"nchw": ["TRANSPOSE", "CONV_2D", "FULLY_CONNECTED"], "nhwc": ["CONV_2D", "FULLY_CONNECTED"]}
 
 
 def test_activations_are_fused_and_one_channel_needs_no_transpose() -> None:

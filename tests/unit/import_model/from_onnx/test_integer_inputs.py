@@ -33,11 +33,7 @@ NETWORKS: dict[str, Case] = {
     "one id": ([node("Gather", ["t", "i"], ["e"]), node("Neg", ["e"], ["y"])], {"i": ()}, {"i": I64}, TABLE, (-20, 19)),
     "ids of a dequantized table": ([DEQUANTIZED, *EMBED], {"i": (2, 3)}, {"i": I64}, BYTES, (-20, 19)),
     "ids that are moved": (
-        [
-            node("Add", ["i", "one"], ["j"]),
-            node("Transpose", ["j"], ["k"]),
-            node("Gather", ["t", "k"], ["y"], axis=-1),
-        ],
+        [node("Add", ["i", "one"], ["j"]), node("Transpose", ["j"], ["k"]), node("Gather", ["t", "k"], ["y"], axis=-1)],
         {"i": (2, 3)},
         {"i": I64},
         TABLE | {"one": np.array(1)},

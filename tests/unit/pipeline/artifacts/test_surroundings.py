@@ -102,10 +102,7 @@ def raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
             "emit: there are too many processes or threads\nraise the limit with ulimit -u",
         ),
         (
-            ModuleNotFoundError(
-                "No module named 'stages.lower.gemm'",
-                name="stages.lower.gemm",
-            ),
+            ModuleNotFoundError("No module named 'stages.lower.gemm'", name="stages.lower.gemm"),
             (
                 "emit: module stages.lower.gemm cannot be imported: No module named 'stages.lower.gemm'\n"
                 "is the clone complete? run `git status`"

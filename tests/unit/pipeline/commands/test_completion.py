@@ -22,11 +22,7 @@ from pipeline.commands.completion import Completion, possible_words
         (["run", "digits_rvp:em"], ["digits_rvp:emit"]),
         (["run", "tiny_matrix:kws-cortex-m4"], ["tiny_matrix:kws-cortex-m4"]),
         (["explain", "digits_rvp", "--ch"], ["--check"]),
-        *(
-            (["op"], ["open", "operators"]),
-            (["graph", "digits_r"], ["digits_rvp"]),
-            (["graph", "ta"], ["target="]),
-        ),
+        *((["op"], ["open", "operators"]), (["graph", "digits_r"], ["digits_rvp"]), (["graph", "ta"], ["target="])),
         *((["gc", "da"], ["days="]), (["compare", "x", "fail"], ["fail_above="]), (["gc", "--d"], [])),
         *((["bench", "tar"], ["target="]), (["doctor", "target=host,cortex-m5"], ["target=host,cortex-m55"])),
         (["run", "--p"], ["--process"]),

@@ -77,10 +77,7 @@ def test_target_and_model(project: FakeProject) -> None:
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        (
-            {"target": "host,rv32-rvp"},
-            "one target is needed, got 2: host, rv32-rvp",
-        ),
+        ({"target": "host,rv32-rvp"}, "one target is needed, got 2: host, rv32-rvp"),
         (
             {"model": "https://example.com/x.tflite"},
             """\

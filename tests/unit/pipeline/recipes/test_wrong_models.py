@@ -106,11 +106,7 @@ def test_a_conflicting_value_is_named_too(project: FakeProject, entry: str, mess
             "'incremental'; it belongs to a part given by file or url or zoo",
             "name, smooth",
         ),
-        (
-            "{chain: [{file: a.tflite, incremental: {frame: 2}}]}",
-            "'frame'; did you mean 'frames'?",
-            "frames, axis",
-        ),
+        ("{chain: [{file: a.tflite, incremental: {frame: 2}}]}", "'frame'; did you mean 'frames'?", "frames, axis"),
         (
             "{chain: [{zoo: ds_cnn}, {file: a.tflite}, {smooth: {}}], incremental: true}",
             "'incremental'; it is model.chain.0.incremental or model.chain.1.incremental",

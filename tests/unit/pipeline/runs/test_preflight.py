@@ -34,13 +34,7 @@ def test_after_the_first_stage(project: FakeProject, doit: Doit) -> None:
     assert project.ran() == ["emit", "compile", "report"]
 
 
-@pytest.mark.parametrize(
-    ("words", "runs"),
-    [
-        ("demo:emit", True),
-        ("demo:emit demo:compile", False),
-    ],
-)
+@pytest.mark.parametrize(("words", "runs"), [("demo:emit", True), ("demo:emit demo:compile", False)])
 def test_only_stages_that_are_asked_for_are_asked(project: FakeProject, doit: Doit, words: str, runs: bool) -> None:
     project.recipe(RECIPE.replace("[-g]", "[-never]"))
     assert (doit("run", *words.split())[0] == 0) == runs

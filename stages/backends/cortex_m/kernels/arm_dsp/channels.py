@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 BLOCK = 4
 FIELDS = Structure(
-    "arm_dsp_channels",
-    (*SIZES, *TAPS, "multiplier", "y_pixel", "y_group", "words", "pairs", "last", *CLAMP, "step"),
+    "arm_dsp_channels", (*SIZES, *TAPS, "multiplier", "y_pixel", "y_group", "words", "pairs", "last", *CLAMP, "step")
 )
 
 

@@ -21,10 +21,7 @@ BYTES_FIELDS = Structure("arm_dsp_depthwise3x3_bytes_fields", (*FIELDS.fields, "
 WIDEN = Structure("arm_dsp_widen", ("rows", "columns", "row_step", "column_step", "first", "pitch"))
 ROW_FIELDS = Structure(
     "arm_dsp_depthwise",
-    (
-        *("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"),
-        *("y_row", "y_column", *CLAMP),
-    ),
+    (*("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"), *("y_row", "y_column", *CLAMP)),
 )
 
 

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def layer(
-    view: LayerView,
-    rows: Rows,
-    function: str,
-    constants: Sequence[Operand],
-    value: Callable[[Sequence[Any]], Any],
+    view: LayerView, rows: Rows, function: str, constants: Sequence[Operand], value: Callable[[Sequence[Any]], Any]
 ) -> Lowering:
     """Build calls of `function(x0, x1, y, constants...)`.
 

@@ -16,8 +16,7 @@ WIDEST = 254  # the largest weight that is the sum of two int8 numbers
 IMAGE = ("height", "width", "pixel", "left", "pitch", "fill", "flip")  # of depthwise_image.h
 _WINDOW = tuple(field for field in TAPS if field != "left")
 FIELDS = Structure(  # of depthwise.h
-    "mve_depthwise",
-    (*IMAGE, "zero_point", "low", "high", "out_height", "out_width", *_WINDOW),
+    "mve_depthwise", (*IMAGE, "zero_point", "low", "high", "out_height", "out_width", *_WINDOW)
 )
 
 

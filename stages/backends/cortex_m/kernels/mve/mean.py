@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 FIELDS = Structure(
     "mve_mean",
-    (
-        *("rows", "row_step", "columns", "column_step"),
-        *("offset", "multiplier", "shift", "zero_point", "low", "high"),
-    ),
+    (*("rows", "row_step", "columns", "column_step"), *("offset", "multiplier", "shift", "zero_point", "low", "high")),
 )
 MOST_COLUMNS = 255  # that are added in 16 bits
 

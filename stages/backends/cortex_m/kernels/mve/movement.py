@@ -6,15 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate, best
-from stages.backends.kernels.copies import (
-    RESHAPES,
-    SLICES,
-    Copy,
-    copy_of,
-    is_permuted,
-    relayouts,
-    why_not_relayouts,
-)
+from stages.backends.kernels.copies import RESHAPES, SLICES, Copy, copy_of, is_permuted, relayouts, why_not_relayouts
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel
 from stages.ir.layers.tensor import ITEM_BYTES

@@ -137,13 +137,4 @@ class Cumsum(_Plain):
         return cumsum(view)
 
 
-KERNELS: tuple[type[Kernel], ...] = (
-    ArgExtreme,
-    Cast,
-    Compare,
-    Cumsum,
-    Int32,
-    Logic,
-    Select,
-    IntegerDivision,
-)
+KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Int32, Logic, Select, IntegerDivision)

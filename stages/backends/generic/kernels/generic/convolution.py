@@ -10,13 +10,7 @@ from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.generic.kernels.generic.gemm_cost import convolution_cost
 from stages.backends.generic.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
 from stages.backends.generic.kernels.generic.parameters import GEMM, IM2COL, epilogue
-from stages.backends.kernels.eight_bit import (
-    INT8_OFFSET,
-    too_deep,
-    weight_rows,
-    why_not_types,
-    why_not_weights_order,
-)
+from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, why_not_types, why_not_weights_order
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
 

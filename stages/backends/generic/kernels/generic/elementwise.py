@@ -293,14 +293,4 @@ class Dequantize(Kernel):
         return (8.0 if target.fpu else 34.0) * view.outputs[0].elements
 
 
-KERNELS: tuple[type[Kernel], ...] = (
-    Add,
-    Binary,
-    Dequantize,
-    Mul,
-    Prelu,
-    Quantize,
-    QuantizeEven,
-    Requantize,
-    Table,
-)
+KERNELS: tuple[type[Kernel], ...] = (Add, Binary, Dequantize, Mul, Prelu, Quantize, QuantizeEven, Requantize, Table)

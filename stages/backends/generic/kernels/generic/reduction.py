@@ -194,11 +194,4 @@ def logical_axes(view: LayerView) -> list[Axis]:
     return axes or [Axis(1, (1,))]
 
 
-KERNELS: tuple[type[Kernel], ...] = (
-    L2Normalization,
-    LogSoftmax,
-    Mean,
-    Reduce,
-    Softmax,
-    SoftmaxTo16,
-)
+KERNELS: tuple[type[Kernel], ...] = (L2Normalization, LogSoftmax, Mean, Reduce, Softmax, SoftmaxTo16)

@@ -24,11 +24,7 @@ def _manifest(content: Content) -> Mapping[str, Any]:
         "platforms": "*",
         "build": {"srcDir": "src", "includeDir": "src", "flags": ["-O2", "-ffp-contract=off"]},
         "examples": [
-            {
-                "name": "test",
-                "base": "examples/test",
-                "files": ["platformio.ini", "src/main.c", "src/test_data.h"],
-            }
+            {"name": "test", "base": "examples/test", "files": ["platformio.ini", "src/main.c", "src/test_data.h"]}
         ],
         "export": {"include": ["library.json", "README.md", "LICENSE", "src/*", "examples/*"]},
     }

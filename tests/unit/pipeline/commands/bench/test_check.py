@@ -50,13 +50,7 @@ def test_tools_of_other_versions_are_reported_once() -> None:
             1,
         ),
         # A small layer counts only when the network feels it.
-        (
-            record((("conv", 100_000), ("reshape", 28))),
-            record((("conv", 100_000), ("reshape", 60))),
-            [],
-            [],
-            0,
-        ),
+        (record((("conv", 100_000), ("reshape", 28))), record((("conv", 100_000), ("reshape", 60))), [], [], 0),
         (
             record((("conv", 100_000), ("reshape", 28))),
             record((("conv", 100_000), ("reshape", 228))),
