@@ -136,9 +136,10 @@ class Binary(Kernel):
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic import elementwise_tir
+        from stages.backends.kernels.tir.extremum import extremum
 
         lowerings = {"div": elementwise_tir.div, "squared_difference": elementwise_tir.squared_difference}
-        return lowerings.get(view.op.op, elementwise_tir.extremum)(view)
+        return lowerings[view.op.op](view) if view.op.op in lowerings else extremum(view, "")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return instructions per element: 8 (comparison), 55 (squared difference), 60 (quotient)."""

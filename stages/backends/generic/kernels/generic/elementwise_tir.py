@@ -63,16 +63,6 @@ def prelu(view: LayerView, parameters: tuple[int, ...]) -> Lowering:
     return elementwise_layer(view, function, value, {"prelu": Operand("prelu", parameters, "int32")})
 
 
-def extremum(view: LayerView) -> Lowering:
-    """Return MINIMUM or MAXIMUM as a plain loop without a micro-kernel."""
-
-    def value(x: Sequence[Any], b: Any) -> Any:
-        above = x[0] > x[1] if view.op.is_max else x[0] < x[1]
-        return tirx.Select(above, x[0], x[1])
-
-    return elementwise_layer(view, "", value, {})
-
-
 def squared_difference(view: LayerView) -> Lowering:
     """Return the squared difference. A difference is below 2^15, so its square fits."""
     op = view.op

@@ -257,10 +257,11 @@ class Extremes16(_Sixteen):
         return why_not_sixteen(view)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic import elementwise_tir, reduction_tir
+        from stages.backends.generic.kernels.generic import reduction_tir
+        from stages.backends.kernels.tir.extremum import extremum
 
         if isinstance(view.op, Extremum):
-            return elementwise_tir.extremum(view)
+            return extremum(view, "")
         return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

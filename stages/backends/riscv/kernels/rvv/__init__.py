@@ -3,9 +3,14 @@
 from pathlib import PurePath
 
 from stages.backends.kernels.folder import KernelFolder
+from stages.backends.riscv.kernels.rvv.bytes import Extremum, Table
 from stages.backends.riscv.kernels.rvv.elementwise import Add, Mul
 from stages.backends.riscv.kernels.rvv.gemm import Gemm
 from stages.backends.riscv.kernels.rvv.gemm_steps import Variant
+from stages.backends.riscv.kernels.rvv.mean import Mean
+from stages.backends.riscv.kernels.rvv.movement import Concatenation, Move, Slide, Variable
+from stages.backends.riscv.kernels.rvv.pooling import VectorPoolRows
+from stages.backends.riscv.kernels.rvv.prelu import Prelu
 
 
 def _generate(name: str) -> str | None:
@@ -20,7 +25,7 @@ def _generate(name: str) -> str | None:
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Gemm, Mul),
+    kernels=(Add, Concatenation, Extremum, Gemm, Mean, Move, Mul, Prelu, Slide, Table, Variable, VectorPoolRows),
     needs=("riscv", "vlen"),
     needed="needs RISC-V vectors, and `vlen` in the core",
     condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",

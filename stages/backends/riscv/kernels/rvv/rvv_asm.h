@@ -12,7 +12,7 @@
 #ifndef FIRMLINE_RVV_ASM_H
 #define FIRMLINE_RVV_ASM_H
 
-.option arch, +zve32x                 /* C is compiled without vectors */
+.option arch, +zicsr, +zve32x         /* C is compiled without vectors */
 
 #if __riscv_xlen == 64
 #define LX ld

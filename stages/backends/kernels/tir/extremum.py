@@ -1,0 +1,24 @@
+"""TIR of MAXIMUM and MINIMUM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+
+from stages.backends.kernels.tir.elementwise import elementwise_layer
+
+if TYPE_CHECKING:
+    from stages.backends.kernels.kernel import Lowering
+    from stages.ir.graph import LayerView
+
+
+def extremum(view: LayerView, function: str) -> Lowering:
+    """Return the layer as `function(x0, x1, y, count, step0, step1)`; '' for a plain loop."""
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        above = x[0] > x[1] if view.op.is_max else x[0] < x[1]
+        return tirx.Select(above, x[0], x[1])
+
+    return elementwise_layer(view, function, value, {})

@@ -1,0 +1,10 @@
+/* Declarations of the functions in mean.S; see there. */
+#ifndef FIRMLINE_RVV_MEAN_H
+#define FIRMLINE_RVV_MEAN_H
+
+#include <stdint.h>
+
+typedef void rvv_mean(const void *x, void *y, int32_t count, const void *fields);
+rvv_mean rvv_mean_s8, rvv_mean_u8, rvv_mean_strided_s8, rvv_mean_strided_u8;
+
+#endif

@@ -1,0 +1,68 @@
+"""MEAN over any axes that make at most two runs in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.strides import reduced_axes, two_axes
+from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_not_scale
+from stages.backends.riscv.kernels.rvv.turns import turns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+_AXES = ("x_step", "extent0", "step0", "extent1", "step1", "offset")
+MEAN = Structure("rvv_mean", (*_AXES, *SCALE[1:], "zero_point", "low", "high"))
+_TOGETHER = 255  # elements of a sum of 16 bits
+
+
+class Mean(Kernel):
+    """Means of a vector of neighbours, or of elements at a distance."""
+
+    name = "rvv.mean"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    sources = ("mean.S",)
+    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        op, axes = view.op, reduced_axes(view)[1]
+        if len(axes) > 2:
+            return f"axes of {len(axes)} runs in memory; this kernel is for 2 or fewer"
+        if op.shift > 0:
+            return f"a shift of {op.shift} is not supported"
+        return not_eight_bit(view) or why_not_scale(255 * op.count, op.multiplier, op.shift)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, (kept, summed) = view.op, reduced_axes(view)
+        outer, inner = two_axes(summed)
+        axes = (kept[-1].strides[1], outer.extent, outer.strides[0], inner.extent, inner.strides[0])
+        values = dict(zip(_AXES, (*axes, op.input_zero_point * op.count), strict=True))
+        values |= {"zero_point": op.output_zero_point, "low": op.act_min, "high": op.act_max}
+        scale = scale_fields(op.multiplier, op.shift)
+        return {"fields": MEAN.of(values | {name: scale[name] for name in SCALE[1:]})}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.means import means
+
+        kept, summed = reduced_axes(view)
+        strided = "" if kept[-1].strides[1] == 1 else "strided_"
+        function = f"rvv_mean_{strided}{SUFFIX[view.inputs[0].dtype]}"
+        return means(view, kept, two_axes(summed), function, MEAN.shape)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, from counts: 4 per element of a turn, 17 around up to 255, 60 for its results."""
+        (*_, run), summed = reduced_axes(view)
+        outer, inner = two_axes(summed)
+        row = 4 * inner.extent + 17 * -(-inner.extent // _TOGETHER) + 5
+        return view.outputs[0].elements / run.extent * (turns(target, run.extent, 2) * (row * outer.extent + 60) + 50.0)
