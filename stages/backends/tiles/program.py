@@ -1,8 +1,9 @@
 """Assembly programs with named registers.
 
 A program is written with virtual registers. `text` assigns them by linear scan (Poletto and Sarkar, 1999): a register
-is taken from its first to its last use, and to the end of each loop that it enters with a value. Names become
-`#define`s, so the text reads as it was written:
+is taken from its first to its last use, and to the end of each loop that it enters with a value. If registers run out,
+those with the fewest uses in inner loops stay on the stack. Names become `#define`s, so the text reads as it was
+written:
 
     program = Program("add_one", ("count", "data"), RISCV)
     value = program.register("x", "value")
@@ -14,11 +15,12 @@ is taken from its first to its last use, and to the end of each loop that it ent
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _COMMENT = 44  # column of comments
+_LOOP_WEIGHT = 8  # a use in a loop counts as so many outside of it
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,20 @@ class RegisterClass:
 
 @dataclass(frozen=True)
 class Convention:
-    """Calling convention: register classes by kind, argument registers, and how saved registers are kept.
+    """Calling convention of an instruction set.
 
+    classes        register classes by kind; kind "x" can be kept on the stack
+    arguments      registers of the arguments
+    reads_first    whether an instruction reads its first operand and does not write it: stores and branches
     preamble       lines before the function
     save, restore  one line for a register and its offset: `sd {register}, {offset}(sp)`
     adjust         line that adds {bytes} to the stack pointer
-    word_bytes     of a saved register; the stack is aligned to 16 bytes
+    word_bytes     of a register on the stack; the stack is aligned to 16 bytes
     """
 
     classes: Mapping[str, RegisterClass]
     arguments: tuple[str, ...]
+    reads_first: Callable[[str], bool]
     preamble: tuple[str, ...] = ()
     save: str = ""
     restore: str = ""
@@ -60,18 +66,33 @@ class Register:
     name: str
     kind: str
     size: int = 1
-    first: int = -1
-    last: int = -1
+    is_reload: bool = False  # of a register that is kept on the stack
 
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass
+@dataclass(frozen=True)
+class Address:
+    """The operand `offset(base)`."""
+
+    base: Register
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.offset}({self.base.name})" if self.offset else f"({self.base.name})"
+
+
+@dataclass(eq=False)
 class _Line:
     text: str
     comment: str = ""
-    registers: tuple[Register, ...] = ()
+    reads: frozenset[Register] = frozenset()
+    writes: frozenset[Register] = frozenset()
+
+    @property
+    def registers(self) -> frozenset[Register]:
+        return self.reads | self.writes
 
 
 @dataclass
@@ -84,12 +105,13 @@ class Program:
     comment: str = ""
     _lines: list[_Line] = field(default_factory=list)
     _registers: dict[str, Register] = field(default_factory=dict)
-    _loops: list[tuple[int, int]] = field(default_factory=list)
+    _loops: list[tuple[_Line, _Line]] = field(default_factory=list)
     _labels: int = 0
+    _slots: int = 0
 
     def __post_init__(self) -> None:
         for argument in self.arguments:
-            self.register("x", argument).first = 0
+            self.register("x", argument)
 
     def __getitem__(self, name: str) -> Register:
         return self._registers[name]
@@ -106,18 +128,22 @@ class Program:
         return [self.register(kind, f"{name}{i}", size) for i in range(count)]
 
     def __call__(self, mnemonic: str, *operands: Register | Address | str | int, comment: str = "") -> None:
-        """Add an instruction."""
+        """Add an instruction. Its first operand is its result, except in stores and branches."""
+        reads = _registers_of(operands if self.convention.reads_first(mnemonic) else operands[1:])
+        writes = frozenset() if self.convention.reads_first(mnemonic) else _registers_of(operands[:1])
+        if writes and isinstance(operands[0], Register) and operands[0].kind != "x":
+            reads |= writes  # of a vector instruction, which may accumulate
         text = f"{mnemonic} {', '.join(map(str, operands))}".rstrip()
-        self._add(text, comment, operands)
+        self._lines.append(_Line(text, comment, reads, writes))
 
     def encoded(self, encoding: str, *operands: Register, mnemonic: str) -> None:
-        """Add an instruction that the assembler does not know.
+        """Add an instruction that the assembler does not know. It may read its result, the first operand.
 
         `encoding` has a field {0}, {1}, ... for the number of each operand's register.
         """
         shown = f"{mnemonic} {', '.join(map(str, operands))}"
         numbers = encoding.format(*(f"\0{operand.name}\0" for operand in operands))
-        self._add(numbers, shown, operands)
+        self._lines.append(_Line(numbers, shown, _registers_of(operands), _registers_of(operands[:1])))
 
     def note(self, text: str) -> None:
         """Add a comment on a line of its own."""
@@ -130,116 +156,160 @@ class Program:
     @contextmanager
     def loop(self, branch: str, *operands: Register) -> Iterator[None]:
         """Repeat the body while `branch operands` is taken at its end."""
-        self._labels += 1
-        label = f".L{self.name}_{self._labels}"
-        first = len(self._lines)
-        self._lines.append(_Line(f"{label}:"))
+        first = _Line(self._label())
+        self._lines.append(first)
         yield
-        self._add(f"{branch} {', '.join([*map(str, operands), label])}", "", operands)
-        self._loops.append((first, len(self._lines) - 1))
+        self._branch(branch, operands, first.text)
+        self._loops.append((first, self._lines[-1]))
 
     @contextmanager
     def unless(self, branch: str, *operands: Register) -> Iterator[None]:
         """Skip the body if `branch operands` is taken."""
-        self._labels += 1
-        label = f".L{self.name}_{self._labels}"
-        self._add(f"{branch} {', '.join([*map(str, operands), label])}", "", operands)
+        label = self._label()
+        self._branch(branch, operands, label)
         yield
-        self._lines.append(_Line(f"{label}:"))
+        self._lines.append(_Line(label))
 
-    def _add(self, text: str, comment: str, operands: Sequence[object]) -> None:
-        registers = []
-        for operand in operands:
-            register = operand.base if isinstance(operand, Address) else operand
-            if isinstance(register, Register):
-                registers.append(register)
-                register.first = len(self._lines) if register.first < 0 else register.first
-                register.last = len(self._lines)
-        self._lines.append(_Line(text, comment, tuple(registers)))
+    def _label(self) -> str:
+        self._labels += 1
+        return f".L{self.name}_{self._labels}:"
+
+    def _branch(self, branch: str, operands: Sequence[Register], label: str) -> None:
+        text = f"{branch} {', '.join([*map(str, operands), label.removesuffix(':')])}"
+        self._lines.append(_Line(text, "", _registers_of(operands)))
 
     def text(self) -> str:
         """Return the function as GNU assembly for the C preprocessor. Raise ValueError if registers run out."""
-        names = self._assigned()
-        used = {name for register, name in names.items() for name in _group(name, register.size)}
-        saved = [name for kind in self.convention.classes.values() for name in kind.names if name in kind.saved & used]
+        while isinstance(names := self._assigned(), Register):
+            self._keep_on_stack(names)
         convention = self.convention
-        frame = -(-len(saved) * convention.word_bytes // 16) * 16
+        used = {part for register, name in names.items() for part in _group(name, register.size)}
+        saved = [name for each in convention.classes.values() for name in each.names if name in each.saved & used]
+        first = self._slots * convention.word_bytes
+        frame = -(-(first + len(saved) * convention.word_bytes) // 16) * 16
         lines = [f"/* {self.comment} */"] if self.comment else []
         lines += convention.preamble
         lines += [f"#define {register.name} {name}" for register, name in names.items()]
         lines += [f'    .section .text.{self.name}, "ax", %progbits', "    .balign 4", f"    .globl {self.name}"]
         lines += [f"    .type {self.name}, %function", f"{self.name}:"]
-        if saved:
-            lines.append("    " + convention.adjust.format(bytes=-frame))
-            lines += _frame(convention.save, saved, convention.word_bytes)
+        lines += [f"    {convention.adjust.format(bytes=-frame)}"] if frame else []
+        offsets = [(name, first + i * convention.word_bytes) for i, name in enumerate(saved)]
+        lines += [f"    {convention.save.format(register=name, offset=offset)}" for name, offset in offsets]
         lines += [self._shown(line, names) for line in self._lines]
-        if saved:
-            lines += _frame(convention.restore, saved, convention.word_bytes)
-            lines.append("    " + convention.adjust.format(bytes=frame))
+        lines += [f"    {convention.restore.format(register=name, offset=offset)}" for name, offset in offsets]
+        lines += [f"    {convention.adjust.format(bytes=frame)}"] if frame else []
         lines += [f"    {convention.ret}", f"    .size {self.name}, . - {self.name}"]
         lines += [f"#undef {register.name}" for register in names]
         return "\n".join(lines) + "\n"
 
     def _shown(self, line: _Line, names: Mapping[Register, str]) -> str:
-        numbers = {register.name: re.sub(r"\D", "", names[register]) for register in line.registers}
-        physical = {register.name: names[register] for register in line.registers}
+        physical = {register.name: (register.kind, names[register]) for register in line.registers}
 
         def number(match: re.Match[str]) -> str:
-            name = match[1]
-            return physical[name] if self._registers[name].kind == "x" else f"x{numbers[name]}"
+            kind, name = physical[match[1]]
+            return name if kind == "x" else f"x{re.sub(r'[^0-9]', '', name)}"
 
         text = re.sub("\0([^\0]+)\0", number, line.text)
-        if text.endswith(":") or text.startswith("/*"):
-            return text if text.endswith(":") else f"    {text}"
+        if text.endswith(":"):
+            return text
         return f"    {text}" + (f"{' ' * max(1, _COMMENT - len(text))}/* {line.comment} */" if line.comment else "")
 
-    def _assigned(self) -> dict[Register, str]:
-        """Return the physical register of each virtual one; the first of a group."""
-        used = [register for register in self._registers.values() if register.last >= 0]
-        for register in used:
-            changed = True
-            while changed:
-                changed = False
-                for first, last in self._loops:
-                    if register.first < first <= register.last < last:
-                        register.last, changed = last, True
-        names = dict(zip((self[a] for a in self.arguments), self.convention.arguments, strict=False))
-        names = {register: name for register, name in names.items() if register.last >= 0}
-        for register in sorted(used, key=lambda r: (r.first, -r.size)):
+    def _intervals(self) -> dict[Register, tuple[int, int]]:
+        """Return the first and last line in which each register must keep its value."""
+        place = {line: number for number, line in enumerate(self._lines)}
+        loops = sorted((place[first], place[last]) for first, last in self._loops)[::-1]
+        intervals = {self[argument]: (-1, -1) for argument in self.arguments}
+        for number, line in enumerate(self._lines):
+            for register in line.registers:
+                intervals[register] = (intervals.get(register, (number, 0))[0], number)
+        for register, (begin, end) in intervals.items():
+            for first, last in loops:  # inner loops come before those around them
+                if begin < first <= end < last:
+                    end = last
+            intervals[register] = (begin, end)
+        return {register: (begin, end) for register, (begin, end) in intervals.items() if end >= 0}
+
+    def _assigned(self) -> dict[Register, str] | Register:
+        """Return the physical register of each virtual one, the first of a group; or one to keep on the stack."""
+        intervals = self._intervals()
+        fixed = zip((self[argument] for argument in self.arguments), self.convention.arguments, strict=False)
+        names = {register: name for register, name in fixed if register in intervals}
+        for register in sorted(intervals, key=lambda r: (intervals[r][0], -r.size)):
             if register not in names:
-                names[register] = self._free(register, names)
+                begin, end = intervals[register]
+                rivals = [
+                    other
+                    for other in names
+                    if other.kind == register.kind and intervals[other][0] <= end and begin <= intervals[other][1]
+                ]
+                taken = {part for other in rivals for part in _group(names[other], other.size)}
+                free = self._free(register, taken)
+                if free is None:
+                    return self._rarest(register, rivals)
+                names[register] = free
         return names
 
-    def _free(self, register: Register, names: Mapping[Register, str]) -> str:
+    def _free(self, register: Register, taken: set[str]) -> str | None:
         available = self.convention.classes[register.kind].names
-        taken = {
-            name
-            for other, first in names.items()
-            if other.kind == register.kind and other.first <= register.last and register.first <= other.last
-            for name in _group(first, other.size)
-        }
         for position in range(0, len(available) - register.size + 1, register.size):
             if taken.isdisjoint(available[position : position + register.size]):
                 return available[position]
-        raise ValueError(f"{self.name}: no register of kind {register.kind} is free for {register.name}")
+        return None
+
+    def _rarest(self, register: Register, rivals: Sequence[Register]) -> Register:
+        """Return the register with the fewest uses. Raise ValueError if none can be kept on the stack."""
+        place = {line: number for number, line in enumerate(self._lines)}
+        loops = [(place[first], place[last]) for first, last in self._loops]
+
+        def uses(candidate: Register) -> int:
+            depths = (
+                sum(first <= number <= last for first, last in loops)
+                for number, line in enumerate(self._lines)
+                if candidate in line.registers
+            )
+            return sum(_LOOP_WEIGHT**depth for depth in depths)
+
+        candidates = [r for r in (register, *rivals) if r.kind == "x" and not r.is_reload]
+        if not candidates:
+            raise ValueError(f"{self.name}: no register of kind {register.kind} is free for {register.name}")
+        return min(candidates, key=uses)
+
+    def _keep_on_stack(self, register: Register) -> None:
+        """Load the register before each use, and store it after each change."""
+        address = {"offset": self._slots * self.convention.word_bytes}
+        self._slots += 1
+        lines: list[_Line] = []
+        if register.name in self.arguments:
+            lines.append(_Line(self.convention.save.format(register=register, **address), "", frozenset({register})))
+        for line in self._lines:
+            if register not in line.registers:
+                lines.append(line)
+                continue
+            part = Register(f"{register.name}_{len(lines)}", register.kind, is_reload=True)
+            self._registers[part.name] = part
+            only = frozenset({part})
+            if register in line.reads:
+                lines.append(_Line(self.convention.restore.format(register=part, **address), "", writes=only))
+            line.text = re.sub(rf"\b{register.name}\b", part.name, line.text)
+            line.reads, line.writes = (
+                registers - {register} | (only if register in registers else frozenset())
+                for registers in (line.reads, line.writes)
+            )
+            lines.append(line)
+            if part in line.writes:
+                lines.append(_Line(self.convention.save.format(register=part, **address), "", reads=only))
+        self._lines = lines
 
 
-@dataclass(frozen=True)
-class Address:
-    base: Register
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.offset}({self.base.name})" if self.offset else f"({self.base.name})"
+def _registers_of(operands: Sequence[object]) -> frozenset[Register]:
+    bases = (operand.base if isinstance(operand, Address) else operand for operand in operands)
+    return frozenset(base for base in bases if isinstance(base, Register))
 
 
 def _group(first: str, size: int) -> list[str]:
     """Return the names of a group: v8, v9, ..."""
     if size == 1:
         return [first]
-    letters, number = re.fullmatch(r"(\D+)(\d+)", first).groups()  # type: ignore[union-attr]  # groups have numbers
-    return [f"{letters}{int(number) + i}" for i in range(size)]
-
-
-def _frame(pattern: str, saved: Sequence[str], word_bytes: int) -> list[str]:
-    return [f"    {pattern.format(register=name, offset=i * word_bytes)}" for i, name in enumerate(saved)]
+    match = re.fullmatch(r"(\D+)(\d+)", first)
+    assert match is not None, first
+    return [f"{match[1]}{int(match[2]) + i}" for i in range(size)]

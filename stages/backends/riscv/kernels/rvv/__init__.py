@@ -6,11 +6,12 @@ from stages.backends.kernels.folder import KernelFolder
 from stages.backends.riscv.kernels.rvv.bytes import Extremum, Table
 from stages.backends.riscv.kernels.rvv.elementwise import Add, Mul
 from stages.backends.riscv.kernels.rvv.gemm import Gemm
-from stages.backends.riscv.kernels.rvv.gemm_steps import Variant
+from stages.backends.riscv.kernels.rvv.gemm_program import Variant
 from stages.backends.riscv.kernels.rvv.mean import Mean
 from stages.backends.riscv.kernels.rvv.movement import Concatenation, Move, Slide, Variable
 from stages.backends.riscv.kernels.rvv.pooling import VectorPoolRows
 from stages.backends.riscv.kernels.rvv.prelu import Prelu
+from stages.backends.tiles.product_kernel import header
 
 
 def _generate(name: str) -> str | None:
@@ -20,7 +21,7 @@ def _generate(name: str) -> str | None:
         variant = Variant.of_name(path.stem)
     except ValueError:
         return None
-    return variant.text() if path.suffix == ".S" else variant.header() if path.suffix == ".h" else None
+    return variant.text() if path.suffix == ".S" else header(path.stem) if path.suffix == ".h" else None
 
 
 FOLDER = KernelFolder(

@@ -1,4 +1,4 @@
-"""Constants in the order in which the matrix products of RVV read them."""
+"""Constants in the order in which matrix products by tiles read them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from stages.backends.generic.kernels.generic import packing as generic
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_rows, weight_zero_point
 
 if TYPE_CHECKING:
+    from stages.backends.tiles.product_sizes import Blocks
     from stages.ir.graph import LayerView
 
 
-def weights(view: LayerView, depth: int, width: int, step: int) -> np.ndarray:
-    """Return int8 []: blocks of `width` columns, each [depth / step][column][step]. The last block is narrower."""
+def weights(view: LayerView, depth: int, blocks: Blocks) -> np.ndarray:
+    """Return int8 []: for each block [depth / step][column][step]."""
     flat = weight_rows(view, generic.signed_weights(view)[0])
     filled = np.pad(flat, ((0, 0), (0, depth - flat.shape[1])))
-    blocks = (filled[first : first + width] for first in range(0, len(filled), width))
-    return np.concatenate([block.reshape(len(block), -1, step).transpose(1, 0, 2).reshape(-1) for block in blocks])
+    parts = (filled[first : first + used] for first, used in blocks.of(len(filled)))
+    return np.concatenate([part.reshape(len(part), -1, blocks.step).transpose(1, 0, 2).reshape(-1) for part in parts])
 
 
-def channels(view: LayerView, width: int, rounding: str) -> np.ndarray:
-    """Return int32 []: for each block its biases, multipliers and right shifts (and more, see `Variant.parts`)."""
+def channels(view: LayerView, blocks: Blocks, rounding: str) -> np.ndarray:
+    """Return int32 []: for each block its biases, multipliers and right shifts (and more, see `parts_of`)."""
     flat = weight_rows(view, generic.signed_weights(view)[0])
     zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
     bias, multiplier, shift = generic.channels(view, flat, weight_zero_point(view), zero_point).T
@@ -32,4 +33,4 @@ def channels(view: LayerView, width: int, rounding: str) -> np.ndarray:
     if rounding == "any":
         rows += [np.maximum(shift, 0), -(right > 0).astype(np.int32)]
     table = np.stack(rows).astype(np.int32)
-    return np.concatenate([table[:, first : first + width].reshape(-1) for first in range(0, len(bias), width)])
+    return np.concatenate([table[:, first : first + used].reshape(-1) for first, used in blocks.of(len(bias))])

@@ -11,36 +11,19 @@ Encoding of vqdot.vx: riscv-opcodes, unratified/rv_zvqdotq: funct6 101100, OPMVX
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from stages.backends.riscv.convention import RISCV
 from stages.backends.tiles.matrix_product import ARGUMENTS, MatrixSteps, matrix_product
-from stages.backends.tiles.program import Convention, Program, RegisterClass
+from stages.backends.tiles.product_sizes import parts_of
+from stages.backends.tiles.program import Program
 
 if TYPE_CHECKING:
     from stages.backends.tiles.program import Register
 
-_X = (*(f"a{i}" for i in range(8)), *(f"t{i}" for i in range(7)), *(f"s{i}" for i in range(12)))
 _VQDOT_VX = ".insn r 0x57, 6, 0x59, {0}, {1}, {2}"
-
-
-CONVENTION = Convention(
-    {"x": RegisterClass(_X, frozenset(_X[15:])), "v": RegisterClass(tuple(f"v{i}" for i in range(32)))},
-    _X[:8],
-    preamble=(
-        "#if __riscv_xlen == 64",
-        "#define SAVE sd",
-        "#define RESTORE ld",
-        "#else",
-        "#define SAVE sw",
-        "#define RESTORE lw",
-        "#endif",
-        "    .option arch, +zve32x",
-    ),
-    save="SAVE {register}, {offset}(sp)",
-    restore="RESTORE {register}, {offset}(sp)",
-    adjust="addi sp, sp, {bytes}",
-)
+CONVENTION = replace(RISCV, preamble=(*RISCV.preamble, "    .option arch, +zve32x"))
 
 
 @dataclass(frozen=True)
@@ -50,9 +33,7 @@ class Variant:
     height    rows that share a load of weights
     lmul      registers of an accumulator
     is_dot    vqdot instead of vwmacc
-    rounding  "relu": results below the zero point are clamped, so halves of negative sums need no care
-              "signed": right shifts of at least 1; "any": all shifts
-              "once": one rounding, products are shifted by at least 33
+    rounding  of `rounding_of`
     shifted   the weights have a zero point
     clamped   outputs have bounds narrower than int8
     unsigned  outputs are uint8
@@ -78,11 +59,6 @@ class Variant:
         """Elements of the depth per multiply-accumulate."""
         return 4 if self.is_dot else 1
 
-    @property
-    def parts(self) -> int:
-        """Constants of a channel: bias, multiplier, right shift; "any": left shift, mask of right shifts."""
-        return 5 if self.rounding == "any" else 3
-
     @classmethod
     def of_name(cls, name: str) -> Variant:
         """Return the variant of a name. Raise ValueError if it is none."""
@@ -103,22 +79,7 @@ class Variant:
         matrix_product(program, _Steps(program, self), self.height)
         return program.text()
 
-    def header(self) -> str:
-        """Return the header that declares the function."""
-        guard = f"FIRMLINE_{self.name.upper()}_H"
-        return _HEADER.format(name=self.name, guard=guard)
 
-
-_HEADER = """/* Generated: see {name}.S. */
-#ifndef {guard}
-#define {guard}
-
-#include <stdint.h>
-
-void {name}(const int8_t *x, const int8_t *weights, const int32_t *channels, void *y, int32_t rows, const void *gemm);
-
-#endif
-"""
 _DRAWING = """y = requantize(bias + x * weights): {v.height} rows at a time, accumulators of {v.lmul} registers.
  *
  * Generated from stages/backends/tiles/matrix_product.py. Arguments are described there.
@@ -241,5 +202,5 @@ class _Steps(MatrixSteps):
     def end_block(self, width: Register) -> None:
         p = self.program
         p("slli", p["scratch"], width, 2)
-        for _ in range(self.variant.parts):
+        for _ in range(parts_of(self.variant.rounding)):
             p("add", p["channels"], p["channels"], p["scratch"])
