@@ -35,11 +35,22 @@ def test_functions_are_counted_and_compared() -> None:
         network("pixels", op="mul", shape=(4, 4, 12), other_shape=(4, 4, 1)),
         network("pool", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), stride=(2, 2)),
         network("pad", op="pad", shape=(4, 4, 3), pads=((0, 0), (1, 0), (0, 1), (0, 0))),
+        network("wide", op="mul", shape=(4, 4, 12), other_shape=(1, 1, 12), dtype="int16"),
+        network("larger", op="maximum", shape=(4, 4, 12), other_shape=(1, 1, 12)),
         network("unsigned", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), dtype="uint8"),
         network("lacking", op="softmax", shape=(10,)),  # CMSIS-NN has it, this checkout does not
     ]
     found = {one.network.name: one for one in count_baseline(PEER, STANDIN, networks, M4)}
-    assert [*found] == ["strided", "relu6", "gate", "const", "pool", "pad"]  # of the others it has no function
+    assert [*found] == [
+        "strided",
+        "relu6",
+        "gate",
+        "const",
+        "pool",
+        "pad",
+        "wide",
+        "larger",
+    ]  # of the others it has no function
     assert all(one.differing == 0 and one.instructions > one.outputs for one in found.values() if one != found["pad"])
     pad = found["pad"]
     assert (pad.outputs, pad.differing, pad.largest) == (75, 27, 40)

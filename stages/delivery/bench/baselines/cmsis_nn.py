@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stages.backends.kernels.eight_bit import SUFFIX
 from stages.delivery.bench.baselines.call import Call
 from stages.ir.arithmetic.multipliers import quantize_multiplier
 from stages.ir.operators.arithmetic import Add
@@ -23,13 +24,13 @@ _WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, 
 
 
 def calls(network: Network) -> list[Call]:
-    """Return the calls for a network of one int8 layer, the newest API first; empty if unsupported."""
+    """Return the calls for a network of one layer on int8 or int16, the newest API first; empty if unsupported."""
     if len(network.graph.layers) != 1:
         return []
     view = network.graph.view(network.graph.layers[0])
-    if any(tensor.dtype != "int8" for tensor in (*view.inputs, *view.outputs)):
-        return []
-    candidates = (make(network, view) for make in _CALLS.get(view.layer.kind, ()))
+    types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
+    table = {"int8": _CALLS, "int16": _CALLS_16}.get(types.pop(), {}) if len(types) == 1 else {}
+    candidates = (make(network, view) for make in table.get(view.layer.kind, ()))
     return [call for call in candidates if call is not None]
 
 
@@ -51,7 +52,7 @@ def _conv2d(network: Network, view: LayerView) -> Call:
 
 
 def _depthwise(network: Network, view: LayerView) -> Call:
-    op = view.op
+    op, function = view.op, f"arm_depthwise_conv_wrapper_{_suffix(view)}"
     height, width = op.kernel
     return Call(
         _weighted(network, view),
@@ -61,11 +62,9 @@ def _depthwise(network: Network, view: LayerView) -> Call:
             *_io(view),
             _dims("bias_dims", 1, 1, 1, op.out_channels),
             "const cmsis_nn_per_channel_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift};",
-            *_context(
-                "arm_depthwise_conv_wrapper_s8_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"
-            ),
+            *_context(f"{function}_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"),
         ],
-        f"status = arm_depthwise_conv_wrapper_s8({_WEIGHTED})",
+        f"status = {function}({_WEIGHTED})",
     )
 
 
@@ -127,7 +126,7 @@ def _add(network: Network, view: LayerView) -> Call | None:
         f"{a}, {b}, {op.left_shift}, {{output}}, {op.output_zero_point}, {op.output_multiplier}, "
         f"{op.output_shift}, {op.act_min}, {op.act_max}"
     )
-    return _elementwise("arm_elementwise_add_s8", arguments, network, view)
+    return _elementwise(f"arm_elementwise_add_{_suffix(view)}", arguments, network, view)
 
 
 def _mul(network: Network, view: LayerView) -> Call | None:
@@ -137,7 +136,7 @@ def _mul(network: Network, view: LayerView) -> Call | None:
         f"{a}, {b}, {{output}}, {op.output_zero_point}, {op.output_multiplier}, {op.output_shift}, "
         f"{op.act_min}, {op.act_max}"
     )
-    return _elementwise("arm_elementwise_mul_s8", arguments, network, view)
+    return _elementwise(f"arm_elementwise_mul_{_suffix(view)}", arguments, network, view)
 
 
 def _elementwise(function: str, arguments: str, network: Network, view: LayerView) -> Call | None:
@@ -153,12 +152,25 @@ def _elementwise(function: str, arguments: str, network: Network, view: LayerVie
     return Call(data, (), f"for (int at = 0; at < {x.elements}; at += {channels}) status |= {loop_body}")
 
 
+def _extremum(network: Network, view: LayerView) -> Call | None:
+    if any(len(tensor.shape) > 4 for tensor in view.inputs):
+        return None
+    shapes = [(*[1] * (4 - len(tensor.shape)), *tensor.shape) for tensor in (*view.inputs, *view.outputs)]
+    names = ("dims0", "dims1", "output_dims")
+    return Call(
+        _inputs(network, view),
+        [_dims(name, *shape) for name, shape in zip(names, shapes, strict=True)],
+        f"status = arm_{view.op.op}_s8(0, x0, &dims0, x1, &dims1, output, &output_dims)",
+    )
+
+
 def _pool(network: Network, view: LayerView) -> Call:
     op = view.op
-    function = "arm_max_pool_s8" if op.is_max else "arm_avgpool_s8"
+    suffix = _suffix(view)
+    function = f"arm_max_pool_{suffix}" if op.is_max else f"arm_avgpool_{suffix}"
     height, width = op.kernel
     _, _, columns, channels = view.outputs[0].shape
-    size = "0" if op.is_max else f"arm_avgpool_s8_get_buffer_size({columns}, {channels})"
+    size = "0" if op.is_max else f"arm_avgpool_{suffix}_get_buffer_size({columns}, {channels})"
     offsets = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}"
     return Call(
         _inputs(network, view),
@@ -182,6 +194,17 @@ def _softmax(network: Network, view: LayerView) -> Call:
         _inputs(network, view),
         (),
         f"arm_softmax_s8(x0, {x.elements // size}, {size}, {multiplier}, {shift}, {-int(least)}, output)",
+    )
+
+
+def _softmax16(network: Network, view: LayerView) -> Call:
+    op, x = view.op, view.inputs[0]
+    tables = {name: view.constant(role).astype(np.int16) for name, role in (("e", "exp"), ("r", "reciprocal"))}
+    size = x.shape[-1]
+    return Call(
+        _inputs(network, view) | tables,
+        ["const cmsis_nn_softmax_lut_s16 tables = {e, r};"],
+        f"status = arm_softmax_s16(x0, {x.elements // size}, {size}, {op.multiplier}, {op.shift}, &tables, output)",
     )
 
 
@@ -222,7 +245,21 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "softmax": (_softmax,),
     "pad": (_pad,),
     "transpose": (_transpose,),
+    "maximum": (_extremum,),
+    "minimum": (_extremum,),
 }
+_CALLS_16: dict[str, tuple[Any, ...]] = {
+    "depthwise_conv2d": (_depthwise,),
+    "add": (_add,),
+    "mul": (_mul,),
+    "max_pool2d": (_pool,),
+    "avg_pool2d": (_pool,),
+    "softmax": (_softmax16,),
+}
+
+
+def _suffix(view: LayerView) -> str:
+    return SUFFIX[view.outputs[0].dtype]
 
 
 def _inputs(network: Network, view: LayerView) -> dict[str, Any]:

@@ -41,7 +41,7 @@ extern const uint8_t data[];
 #define SCRATCH {scratch}
 #define NO_ROOM {no_room}
 static _Alignas(16) uint8_t scratch[SCRATCH];
-static _Alignas(16) int8_t output[{largest}];
+static _Alignas(16) uint8_t output_bytes[{largest}];
 
 {functions}
 
@@ -58,16 +58,17 @@ _FUNCTION = """\
 static int layer{number}(void)
 {{
     int status = 0;
+    {dtype}_t *const output = ({dtype}_t *)output_bytes;
 {lines}
     BENCH("{number}", {counted});
     return status;
 }}
 """
 _CALL = """\
-    memset(output, 0, sizeof output);
+    memset(output_bytes, 0, sizeof output_bytes);
     if ((status = layer{number}()) != 0)
         printf("REFUSED {number} %d\\n", status);
-    board_write(file, output, {bytes});
+    board_write(file, output_bytes, {bytes});
 """
 
 
@@ -259,8 +260,8 @@ def _counts(group: Sequence[tuple[Network, Call]], output: str, outputs: bytes) 
     position = 0
     for number, (network, _) in enumerate(group):
         (expected,) = network.expected
-        actual = np.frombuffer(outputs, np.int8, expected.size, position).astype(int)
-        position += expected.size
+        actual = np.frombuffer(outputs, expected.dtype, expected.size, position).astype(int)
+        position += expected.nbytes
         distance = np.abs(actual - expected.reshape(-1).astype(int))
         if number in statuses:
             yield BaselineCount(network, 0, expected.size, refused=_refusal(statuses[number]))
@@ -281,9 +282,10 @@ def program(group: Sequence[tuple[Network, Call]], header: str) -> tuple[str, by
             blob += array.tobytes()
         lines += call.before
         indented = "\n".join(f"    {line}" for line in lines)
-        functions.append(_FUNCTION.format(number=number, lines=indented, counted=call.counted))
-        calls.append(_CALL.format(number=number, bytes=network.expected[0].size))
-    largest = max(network.expected[0].size for network, _ in group)
+        output = network.expected[0]
+        functions.append(_FUNCTION.format(number=number, dtype=output.dtype, lines=indented, counted=call.counted))
+        calls.append(_CALL.format(number=number, bytes=output.nbytes))
+    largest = max(network.expected[0].nbytes for network, _ in group)
     text = _MAIN.format(
         header=header,
         scratch=_SCRATCH,

@@ -30,10 +30,16 @@ int arm_convolve_wrapper_s8(const cmsis_nn_context *context, const cmsis_nn_conv
 int arm_elementwise_mul_s8(const int8_t *a, const int8_t *b, int32_t a_offset, int32_t b_offset, int8_t *output,
                            int32_t offset, int32_t multiplier, int32_t shift, int32_t least, int32_t most,
                            int32_t count);
+int arm_elementwise_mul_s16(const int16_t *a, const int16_t *b, int32_t a_offset, int32_t b_offset, int16_t *output,
+                            int32_t offset, int32_t multiplier, int32_t shift, int32_t least, int32_t most,
+                            int32_t count);
 int arm_max_pool_s8(const cmsis_nn_context *context, const cmsis_nn_pool_params *params,
                     const cmsis_nn_dims *input_dims, const int8_t *input, const cmsis_nn_dims *filter_dims,
                     const cmsis_nn_dims *output_dims, int8_t *output);
 int arm_pad_s8(const int8_t *input, int8_t *output, int8_t value, const cmsis_nn_dims *size,
                const cmsis_nn_dims *before, const cmsis_nn_dims *after);
+
+int arm_maximum_s8(const cmsis_nn_context *context, const int8_t *a, const cmsis_nn_dims *a_dims, const int8_t *b,
+                   const cmsis_nn_dims *b_dims, int8_t *output, const cmsis_nn_dims *output_dims);
 
 #endif

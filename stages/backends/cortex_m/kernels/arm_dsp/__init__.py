@@ -17,7 +17,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
 from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
 from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide, Variable
 from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
-from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d
+from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d, Pool2d16
 from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.backends.cortex_m.kernels.arm_dsp.prelu import Prelu
 from stages.backends.cortex_m.kernels.arm_dsp.products16 import ArmProducts16
@@ -51,6 +51,7 @@ FOLDER = KernelFolder(
         Move,
         Mul,
         Pool2d,
+        Pool2d16,
         Prelu,
         Slide,
         Table,

@@ -1,36 +1,13 @@
 #include "pool.h"
 
 #include "bytes_order.h"
+#include "pool_window.h"
 #include "sums.h"
-
-/* The part of a window that lies inside the image: `rows` times `columns` pixels from `from` on. */
-struct window {
-    const uint8_t *from;
-    int32_t rows, columns;
-};
-
-DSP_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox, const struct arm_dsp_pool *p)
-{
-    const int32_t y = oy * p->stride_y - p->top, x = ox * p->stride_x - p->left;
-    const int32_t y0 = y < 0 ? 0 : y, x0 = x < 0 ? 0 : x;
-    const int32_t y1 = y + p->kernel_y < p->height ? y + p->kernel_y : p->height;
-    const int32_t x1 = x + p->kernel_x < p->width ? x + p->kernel_x : p->width;
-    return (struct window){image + (y0 * p->width + x0) * p->channels, y1 - y0, x1 - x0};
-}
 
 DSP_INLINE uint32_t clipped(uint32_t bytes, const struct arm_dsp_pool *p, int is_unsigned)
 {
     const uint32_t low = (uint8_t)p->low * 0x01010101u, high = (uint8_t)p->high * 0x01010101u;
     return smaller(larger(bytes, low, is_unsigned), high, is_unsigned);
-}
-
-/* sum / count to the nearest, halves away from zero. */
-DSP_INLINE int32_t average(int32_t sum, int32_t count, int32_t half, int is_unsigned)
-{
-    if (is_unsigned) {
-        return (int32_t)((uint32_t)(sum + half) / (uint32_t)count);
-    }
-    return (sum > 0 ? sum + half : sum - half) / count;
 }
 
 DSP_INLINE void store_averages(uint8_t *y, struct sums4 sum, int32_t count, const struct arm_dsp_pool *p, int is_unsigned)
@@ -69,7 +46,7 @@ DSP_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is
     const struct arm_dsp_pool p = *(const struct arm_dsp_pool *)fields; /* local copy: y may alias it */
     for (int32_t oy = 0; oy < p.out_height; oy++) {
         for (int32_t ox = 0; ox < p.out_width; ox++) {
-            const struct window w = window_at(x, oy, ox, &p);
+            const struct window w = window_at(x, oy, ox, &p, 1);
             average_window(&w, y, &p, is_unsigned);
             y += p.channels;
         }

@@ -1,4 +1,4 @@
-/* Averages of 8-bit images by windows. */
+/* Pooling of images by windows. */
 #ifndef FIRMLINE_ARM_DSP_POOL_H
 #define FIRMLINE_ARM_DSP_POOL_H
 
@@ -13,5 +13,9 @@ struct arm_dsp_pool {
 /* At most 255 columns of a window. */
 void arm_dsp_avg_pool_s8(const void *x, void *y, const int32_t *fields);
 void arm_dsp_avg_pool_u8(const void *x, void *y, const int32_t *fields);
+
+/* At most 32767 elements of a window. */
+void arm_dsp_avg_pool_s16(const void *x, void *y, const int32_t *fields);
+void arm_dsp_max_pool_s16(const void *x, void *y, const int32_t *fields);
 
 #endif

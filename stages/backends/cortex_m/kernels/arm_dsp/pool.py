@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 POOL = Structure("arm_dsp_pool", (*SIZES, *UNDILATED, "low", "high"))
 MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits
+MAX_ELEMENTS_16 = 32767  # of a window of int16
 
 
 class Pool2d(Kernel):
@@ -44,7 +46,7 @@ class Pool2d(Kernel):
         from stages.backends.kernels.tir.block import Operand
         from stages.backends.kernels.tir.pooling import pool2d
 
-        function = f"arm_dsp_avg_pool_{SUFFIX[view.inputs[0].dtype]}"
+        function = f"arm_dsp_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -61,3 +63,28 @@ class Pool2d(Kernel):
         window += fours * (6 * elements + 7 * rows + 75)
         window += singles * (6 * elements + 6 * rows + 25)
         return float(batch * height * width * (window + 45))
+
+
+class Pool2d16(Pool2d):
+    """Average and maximum pooling of int16: 8, 2 or 1 channels at a time."""
+
+    name = "arm_dsp.pool2d_s16"
+    bits = 16
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    sources = ("pool16.c",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        size = prod(view.op.kernel)
+        too_many = "" if size <= MAX_ELEMENTS_16 else f"windows of {size} elements; the limit is {MAX_ELEMENTS_16}"
+        return why_not_sixteen(view) or too_many
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, from counts: per pixel, row and result of 8, 2 or 1 channels, and per window."""
+        batch, height, width, channels = view.outputs[0].shape
+        rows, pixels, is_max = view.op.kernel[0], prod(view.op.kernel), view.op.is_max
+        blocks, rest = divmod(channels, 8)
+        window = blocks * ((15 if is_max else 16) * pixels + 8 * rows + (70 if is_max else 110))
+        window += rest // 2 * (7 * pixels + 6 * rows + (25 if is_max else 35))
+        window += rest % 2 * (6 * pixels + 6 * rows + 20)
+        return float(batch * height * width * (window + 40))

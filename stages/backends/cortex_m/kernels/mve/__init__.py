@@ -11,7 +11,7 @@ from stages.backends.cortex_m.kernels.mve.matmul import MveMatmul
 from stages.backends.cortex_m.kernels.mve.mean import Mean
 from stages.backends.cortex_m.kernels.mve.movement import Move
 from stages.backends.cortex_m.kernels.mve.pool_rows import MvePoolRows
-from stages.backends.cortex_m.kernels.mve.pooling import Pool2d
+from stages.backends.cortex_m.kernels.mve.pooling import Pool2d, Pool2d16
 from stages.backends.cortex_m.kernels.mve.prelu import MvePrelu
 from stages.backends.cortex_m.kernels.mve.products16 import MveProducts16
 from stages.backends.cortex_m.kernels.mve.resize import MveResize
@@ -48,6 +48,7 @@ FOLDER = KernelFolder(
         MveResize,
         MveSvdf,
         Pool2d,
+        Pool2d16,
         Softmax,
         Table,
         *signal.KERNELS,

@@ -3,42 +3,7 @@
 
 #include "bytes.h"
 #include "pool_mean.h"
-
-/* The part of a window that lies inside the image: `rows` times `columns` pixels from `from` on. */
-struct window {
-    const uint8_t *from;
-    int32_t rows, columns;
-    int32_t row_step, step; /* bytes to the next row, and to the next pixel */
-};
-
-MVE_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox, const struct mve_pool *p)
-{
-    const int32_t y = oy * p->stride_y - p->top, x = ox * p->stride_x - p->left;
-    const int32_t y0 = y < 0 ? 0 : y, x0 = x < 0 ? 0 : x;
-    const int32_t y1 = y + p->kernel_y < p->height ? y + p->kernel_y : p->height;
-    const int32_t x1 = x + p->kernel_x < p->width ? x + p->kernel_x : p->width;
-    const int32_t row_step = p->width * p->channels;
-    return (struct window){image + y0 * row_step + x0 * p->channels, y1 - y0, x1 - x0, row_step, p->channels};
-}
-
-/* Executes `body` for each pixel of a row, from `at` on. The operands are the values that it changes. */
-#define ROW(body, ...)                                                                                                 \
-    __asm__ volatile("dls lr, %[columns]\n"                                                                            \
-                     "1: " body "add %[at], %[at], %[step]\n"                                                          \
-                     "le lr, 1b\n"                                                                                     \
-                     : [at] "+l"(at), __VA_ARGS__                                                                      \
-                     : [columns] "r"(w->columns), [step] "r"(w->step)                                                  \
-                     : "lr", "memory")
-
-/* The same with only the lanes of `channels` loaded. */
-#define ROW_OF(channels, body, ...)                                                                                    \
-    __asm__ volatile("vmsr p0, %[lanes]\n"                                                                             \
-                     "dls lr, %[columns]\n"                                                                            \
-                     "1: vpst\n" body "add %[at], %[at], %[step]\n"                                                   \
-                     "le lr, 1b\n"                                                                                     \
-                     : [at] "+l"(at), __VA_ARGS__                                                                      \
-                     : [columns] "r"(w->columns), [step] "r"(w->step), [lanes] "r"(channels)                           \
-                     : "lr", "p0", "memory")
+#include "pool_window.h"
 
 struct maxima {
     uint8x16_t a, b, c, d;
@@ -214,7 +179,7 @@ MVE_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is
     const struct mve_pool p = *(const struct mve_pool *)fields; /* local copy: y may alias it */
     for (int32_t oy = 0; oy < p.out_height; oy++) {
         for (int32_t ox = 0; ox < p.out_width; ox++) {
-            struct window w = window_at(x, oy, ox, &p);
+            struct window w = window_at(x, oy, ox, &p, 1);
             if (is_max) {
                 max_window(&w, y, &p, is_signed);
             } else {

@@ -10,9 +10,9 @@ struct mve_pool {
     int32_t low, high;
 };
 
-/* Padding never counts. Averages: at most 255 elements in a window; halves go away from zero. */
+/* Padding never counts. Averages: at most 255 elements in a window, 32767 of int16; halves go away from zero. */
 typedef void mve_pooling(const void *x, void *y, const int32_t *fields);
 
-mve_pooling mve_max_pool_s8, mve_max_pool_u8, mve_avg_pool_s8, mve_avg_pool_u8;
+mve_pooling mve_max_pool_s8, mve_max_pool_u8, mve_avg_pool_s8, mve_avg_pool_u8, mve_max_pool_s16, mve_avg_pool_s16;
 
 #endif

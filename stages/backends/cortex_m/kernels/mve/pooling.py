@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import MveKernel
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
+MAX_ELEMENTS_16 = 32767  # of int16
 POOL = Structure("mve_pool", (*SIZES, *UNDILATED, "low", "high"))
 
 
@@ -61,3 +63,28 @@ class Pool2d(MveKernel):
             window = channels // 64 * (10 * pixels + 5 * rows + 40)
             window += -(-(channels % 64) // 16) * (4 * pixels + 5 * rows + 10)
         return float(batch * height * width * (window + 50))
+
+
+class Pool2d16(Pool2d):
+    """The same for int16: maxima of 32 or 8 channels, sums of 8."""
+
+    name = "mve.pool2d_s16"
+    bits = 16
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    sources = ("pool16.c",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        size = prod(view.op.kernel)
+        too_many = "" if size <= MAX_ELEMENTS_16 else f"windows of {size} elements; the limit is {MAX_ELEMENTS_16}"
+        return why_not_sixteen(view) or too_many
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, from counts: per pixel, row and result of a block of channels, and per window."""
+        batch, height, width, channels = view.outputs[0].shape
+        rows, pixels = view.op.kernel[0], prod(view.op.kernel)
+        if view.op.is_max:
+            window = channels // 32 * (10 * pixels + 5 * rows + 25)
+            window += -(-(channels % 32) // 8) * (5 * pixels + 6 * rows + 20)
+        else:
+            window = -(-channels // 8) * ((6 if channels >= 8 else 8) * pixels + 5 * rows + 35)
+        return float(batch * height * width * (window + 40))

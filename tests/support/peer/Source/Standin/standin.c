@@ -63,6 +63,28 @@ int arm_elementwise_mul_s8(const int8_t *a, const int8_t *b, int32_t a_offset, i
     return 0;
 }
 
+int arm_elementwise_mul_s16(const int16_t *a, const int16_t *b, int32_t a_offset, int32_t b_offset, int16_t *output,
+                            int32_t offset, int32_t multiplier, int32_t shift, int32_t least, int32_t most,
+                            int32_t count)
+{
+    for (int i = 0; i < count; i++) {
+        int32_t product = (a[i] + a_offset) * (b[i] + b_offset);
+        output[i] = (int16_t)clamp(requantize(product, multiplier, shift) + offset, least, most);
+    }
+    return 0;
+}
+
+/* b has the shape of a, or one pixel of it. */
+int arm_maximum_s8(const cmsis_nn_context *context, const int8_t *a, const cmsis_nn_dims *a_dims, const int8_t *b,
+                   const cmsis_nn_dims *b_dims, int8_t *output, const cmsis_nn_dims *output_dims)
+{
+    (void)context, (void)output_dims;
+    int count = a_dims->n * a_dims->h * a_dims->w * a_dims->c, repeated = b_dims->n * b_dims->h * b_dims->w * b_dims->c;
+    for (int i = 0; i < count; i++)
+        output[i] = a[i] > b[i % repeated] ? a[i] : b[i % repeated];
+    return 0;
+}
+
 int arm_max_pool_s8(const cmsis_nn_context *context, const cmsis_nn_pool_params *params,
                     const cmsis_nn_dims *input_dims, const int8_t *input, const cmsis_nn_dims *filter_dims,
                     const cmsis_nn_dims *output_dims, int8_t *output)
