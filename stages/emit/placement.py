@@ -53,7 +53,6 @@ class Placement:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of all arenas."""
         return sum(arena.plan.total for arena in self.arenas)
 
     @property
@@ -64,7 +63,6 @@ class Placement:
 
     @property
     def weights_bytes(self) -> int:
-        """Bytes of all weights."""
         return sum(len(block.data) for block in self.weights)
 
 

@@ -110,7 +110,6 @@ class _Assignment:
         }
 
     def plan(self) -> Plan:
-        """Return the plan."""
         self._resolve()
         written = {tensor: self._written(tensor) for tensor in self.shapes if self._four_d(tensor)}
         decisions = {}

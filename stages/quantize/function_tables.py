@@ -31,7 +31,6 @@ def elu_table(x: Quantized, out: Quantized) -> Array:
 
 
 def exp_table(x: Quantized, out: Quantized) -> Array:
-    """EXP."""
     return float_table(x, out, lambda real: correctly_rounded(np.exp, real))
 
 

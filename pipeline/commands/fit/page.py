@@ -46,7 +46,6 @@ def write_page(request: Request, rows: Sequence[Row], folder: Path) -> Path:
 
 
 def fit_page(request: Request, rows: Sequence[Row]) -> str:
-    """Return the page."""
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -195,7 +195,6 @@ class LayerView:
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        """The outputs."""
         return tuple(self.tensors[name] for name in self.layer.outputs)
 
     @property

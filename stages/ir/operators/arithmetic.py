@@ -91,7 +91,6 @@ class Add(Clamped):
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
@@ -141,7 +140,6 @@ class Mul(Clamped):
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -191,7 +189,6 @@ class SquaredDifference(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -226,7 +223,6 @@ class Div(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot, saturating_rounding_doubling_high_mul, wrap

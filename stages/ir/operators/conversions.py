@@ -41,7 +41,6 @@ class Requantize(Clamped):
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -61,7 +60,6 @@ class Quantize(Clamped):
     halves: Literal["away", "even"] = "away"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import round_half_away
@@ -81,7 +79,6 @@ class Dequantize(LayerOp):
     scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         return (inputs[0].astype(np.int32) - self.input_zero_point).astype(np.float32) * np.float32(self.scale)

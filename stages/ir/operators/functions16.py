@@ -29,7 +29,6 @@ class Lines(LayerOp):
         return self.function
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         table, x = view.constant("table").astype(np.int64), inputs[0].astype(np.int64)
@@ -58,7 +57,6 @@ class Leaky(Clamped):
         return self.function
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -84,7 +82,6 @@ class PowerOfTwoSum(Clamped):
         return self.op.removeprefix("power_of_two_")
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
 
         first, second = (rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, self.shifts, strict=True))

@@ -34,7 +34,6 @@ class HalfEven(Clamped):
         return self.op.removeprefix("even_")
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.pairs import halves_to_even

@@ -48,7 +48,6 @@ class Interpolated(LayerOp):
         return _MOST[self.function]
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         table = view.constant("table").astype(np.int64)
@@ -91,7 +90,6 @@ class WideSoftmax(LayerOp):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier

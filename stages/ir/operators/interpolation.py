@@ -46,7 +46,6 @@ class ResizeBilinear(LayerOp):
         return result
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         total = self.weighted(view, inputs[0])
@@ -68,7 +67,6 @@ class EvenResize(ResizeBilinear):
     zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.pairs import halves_to_even

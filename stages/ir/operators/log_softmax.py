@@ -33,7 +33,6 @@ class LogSoftmax(LayerOp):
         return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot

@@ -71,7 +71,6 @@ class BatchMatmul(Clamped):
         return total
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
 
         total = self.sums(view, *inputs)

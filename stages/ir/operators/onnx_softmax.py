@@ -34,7 +34,6 @@ class NearestSoftmax(Clamped):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         values = inputs[0].astype(np.int64)
@@ -62,7 +61,6 @@ class FloatSoftmax(Clamped):
     factor: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return q."""
         import numpy as np
 
         values = inputs[0].astype(np.int64)

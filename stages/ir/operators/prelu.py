@@ -48,7 +48,6 @@ class Prelu(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier

@@ -71,7 +71,6 @@ class Mean(Clamped):
         return None if rank - 1 in [axis % rank for axis in self.axes] else every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         total = self.sums(view, *inputs)
@@ -106,7 +105,6 @@ class Sum(Clamped):
         return "mean" if self.averages else "sum"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -152,7 +150,6 @@ class ReduceProd(Clamped):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_wide

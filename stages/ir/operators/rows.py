@@ -52,7 +52,6 @@ class Softmax(LayerOp):
         return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import (
@@ -94,7 +93,6 @@ class L2Normalization(LayerOp):
     input_zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import inverse_square_root, multiply_by_quantized_multiplier, wrap

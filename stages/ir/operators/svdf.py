@@ -148,7 +148,6 @@ class NarrowSvdf(Svdf):
 
     @property
     def zero_point_of_state(self) -> int:
-        """The zero point of the state."""
         return self.state_zero_point
 
 

@@ -26,7 +26,6 @@ class WideDiv(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import (

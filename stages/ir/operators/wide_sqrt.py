@@ -19,7 +19,6 @@ class WideSqrt(Clamped):
     output_scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """Return y."""
         import numpy as np
 
         real = np.maximum(inputs[0], 0).astype(np.float32) * np.float32(self.input_scale)

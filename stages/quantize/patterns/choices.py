@@ -58,7 +58,6 @@ def arg_extreme(operator: Operator, writer: GraphWriter) -> None:
 
 
 def cumsum(operator: Operator, writer: GraphWriter) -> None:
-    """CUMSUM."""
     source, axis = _along(operator, writer)
     options = operator.options
     op = Cumsum(axis=axis, exclusive=bool(options["exclusive"]), reverse=bool(options["reverse"]))

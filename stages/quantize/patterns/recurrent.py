@@ -19,7 +19,6 @@ def rnn(operator: Operator, writer: GraphWriter) -> None:
 
 
 def gru(operator: Operator, writer: GraphWriter) -> None:
-    """GRU."""
     weights, recurrent, bias = (operator.known(at) for at in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIAS))
     _, units, depth = weights.shape
     options = operator.flexbuffer

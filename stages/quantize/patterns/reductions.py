@@ -20,7 +20,6 @@ _MOST_PRODUCT_SHIFT = 7  # from the reference
 
 
 def mean(operator: Operator, writer: GraphWriter) -> None:
-    """MEAN."""
     source, axes, count = _reduced(operator, "mean")
     out = operator.outputs[0]
     fixed = mean_multiplier(source.scale, out.scale, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic.loops import Loops
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.ir.operators.choices import is_scaled
 
@@ -12,17 +13,11 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 
-class _Plain(Kernel):
-    """Loops that TVM prints. `instructions` are per element of the largest tensor."""
-
-    sources = ()
-    instructions: ClassVar[float]
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return ""
+class _Plain(Loops):
+    """`element` is instructions per element of the largest tensor."""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        return self.instructions * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
+        return self.element * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
 
 
 class Compare(_Plain):
@@ -30,7 +25,7 @@ class Compare(_Plain):
 
     name = "generic.compare"
     ops: ClassVar[frozenset[str]] = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal"})
-    instructions = 8.0
+    element = 8.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import compare
@@ -48,7 +43,7 @@ class Logic(_Plain):
 
     name = "generic.logic"
     ops: ClassVar[frozenset[str]] = frozenset({"logical_and", "logical_or", "logical_not"})
-    instructions = 6.0
+    element = 6.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import logic
@@ -61,7 +56,7 @@ class IntegerDivision(_Plain):
 
     name = "generic.whole"
     ops: ClassVar[frozenset[str]] = frozenset({"floor_div", "floor_mod", "negative"})
-    instructions = 14.0
+    element = 14.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import integer_division
@@ -76,7 +71,7 @@ class Int32(_Plain):
     ops: ClassVar[frozenset[str]] = frozenset(
         {"int32_add", "int32_sub", "int32_mul", "int32_div", "int32_maximum", "int32_minimum", "int32_steps"}
     )
-    instructions = 7.0
+    element = 7.0
     in_place = True
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -90,7 +85,7 @@ class Select(_Plain):
 
     name = "generic.select"
     ops: ClassVar[frozenset[str]] = frozenset({"select"})
-    instructions = 9.0
+    element = 9.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import select_layer
@@ -103,7 +98,7 @@ class Cast(_Plain):
 
     name = "generic.cast"
     ops: ClassVar[frozenset[str]] = frozenset({"cast"})
-    instructions = 6.0
+    element = 6.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import cast
@@ -116,7 +111,7 @@ class ArgExtreme(_Plain):
 
     name = "generic.arg_extreme"
     ops: ClassVar[frozenset[str]] = frozenset({"arg_max", "arg_min"})
-    instructions = 7.0
+    element = 7.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import arg_extreme
@@ -129,7 +124,7 @@ class Cumsum(_Plain):
 
     name = "generic.cumsum"
     ops: ClassVar[frozenset[str]] = frozenset({"cumsum"})
-    instructions = 7.0
+    element = 7.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.choices_tir import cumsum

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic.loops import Loops8
 from stages.backends.generic.kernels.generic.parameters import ADD, EPILOGUE, MUL, REQUANTIZE, epilogue
 from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -119,20 +120,13 @@ class Prelu(_Elementwise):
         return prelu(view, PRELU.shape)
 
 
-class Binary(Kernel):
+class Binary(Loops8):
     """MINIMUM, MAXIMUM, squared differences and quotients."""
 
     name = "generic.binary"
     row_alignment = 1
     ops: ClassVar[frozenset[str]] = frozenset({"div", "maximum", "minimum", "squared_difference"})
-    sources = ()
     in_place = True
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {role: view.constant(role) for role in view.layer.constants}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic import elementwise_tir
@@ -145,6 +139,21 @@ class Binary(Kernel):
         """Return instructions per element: 8 (comparison), 55 (squared difference), 60 (quotient)."""
         instructions = {"div": 60.0, "squared_difference": 55.0}.get(view.op.op, 8.0)
         return instructions * view.outputs[0].elements
+
+
+class EvenPairs(Loops8):
+    """ADD, SUB and MUL with halves to the even number."""
+
+    name = "generic.even"
+    row_alignment = 1
+    ops: ClassVar[frozenset[str]] = frozenset({"even_add", "even_sub", "even_mul"})
+    in_place = True
+    element = 20.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.even_tir import even
+
+        return even(view)
 
 
 def zero_points(op: Any) -> dict[str, int]:
@@ -294,4 +303,15 @@ class Dequantize(Kernel):
         return (8.0 if target.fpu else 34.0) * view.outputs[0].elements
 
 
-KERNELS: tuple[type[Kernel], ...] = (Add, Binary, Dequantize, Mul, Prelu, Quantize, QuantizeEven, Requantize, Table)
+KERNELS: tuple[type[Kernel], ...] = (
+    Add,
+    Binary,
+    Dequantize,
+    EvenPairs,
+    Mul,
+    Prelu,
+    Quantize,
+    QuantizeEven,
+    Requantize,
+    Table,
+)

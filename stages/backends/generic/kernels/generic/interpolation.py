@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.kernels.eight_bit import not_eight_bit
+from stages.backends.generic.kernels.generic.loops import Loops8
 from stages.backends.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 
 
-class ResizeBilinear(Kernel):
+class ResizeBilinear(Loops8):
     """RESIZE_BILINEAR one pixel at a time: its four weights, then its channels."""
 
     name = "generic.resize_bilinear"
     row_alignment = 1
     estimate_error = 4
     ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
-    sources = ()
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {role: view.constant(role) for role in view.layer.constants}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.interpolation_tir import resize_bilinear

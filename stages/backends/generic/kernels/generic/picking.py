@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic.loops import Loops
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import logical_strides
 
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 
-class Pick(Kernel):
+class Pick(Loops):
     """Gather output elements. The table entries of all axes add up to the memory offset."""
 
     name = "generic.pick"
     ops: ClassVar[frozenset[str]] = frozenset({"pick"})
-    sources = ()
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return ""
+    element = 8.0
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return each table entry as elements of the input's memory."""
@@ -39,21 +37,13 @@ class Pick(Kernel):
 
         return pick(view)
 
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 8 instructions per element."""
-        return 8.0 * view.outputs[0].elements
 
-
-class Gather(Kernel):
+class Gather(Loops):
     """Gather rows of a tensor in logical order."""
 
     name = "generic.gather"
     ops: ClassVar[frozenset[str]] = frozenset({"gather_rows"})
-    sources = ()
     layouts = ("NHWC",)
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return ""
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.picking_tir import gather

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic.loops import Loops, Loops8
 from stages.backends.generic.kernels.generic.parameters import MEAN, epilogue
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -68,15 +69,11 @@ class Mean(Kernel):
         return view.outputs[0].elements / run.extent * row + 60
 
 
-class Reduce(Kernel):
+class Reduce(Loops8):
     """Sum, product, maximum and minimum over any axes."""
 
     name = "generic.reduce"
     ops: ClassVar[frozenset[str]] = frozenset({"reduce_max", "reduce_min", "reduce_prod", "sum"})
-    sources = ()
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.reduction_tir import reduce
@@ -115,53 +112,36 @@ class Softmax(Kernel):
         return 30.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
-class SoftmaxTo16(Kernel):
+class SoftmaxTo16(Loops):
     """SOFTMAX of 8 bits to int16 by rows, as loops of plain TIR."""
 
     name = "generic.softmax_to_16"
     ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
-    sources = ()
+    element = 50.0
+    row = 500
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         dtype = view.outputs[0].dtype
         return "" if dtype == "int16" else f"tensor {view.outputs[0].name} is {dtype}; this kernel is for int16"
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {"exp": view.constant("exp")}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.kernels.tir.softmax import softmax
 
         return softmax(view)
 
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 50 instructions per element, 500 per row."""
-        elements = view.outputs[0].elements
-        return 50.0 * elements + 500 * elements / view.outputs[0].shape[-1]
 
-
-class LogSoftmax(Kernel):
+class LogSoftmax(Loops8):
     """LOG_SOFTMAX by rows: maximum, sum of exponentials, its logarithm, differences."""
 
     name = "generic.log_softmax"
     ops: ClassVar[frozenset[str]] = frozenset({"log_softmax"})
-    sources = ()
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {role: view.constant(role) for role in view.layer.constants}
+    element = 35.0
+    row = 900
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.log_softmax_tir import log_softmax
 
         return log_softmax(view)
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 35 instructions per element, 900 per row."""
-        elements = view.outputs[0].elements
-        return 35.0 * elements + 900 * elements / view.outputs[0].shape[-1]
 
 
 class L2Normalization(Kernel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.generic.kernels.generic.loops import Loops16
 from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
 from stages.backends.generic.kernels.generic.reduction import logical_axes
 from stages.backends.kernels.eight_bit import weight_rows
@@ -27,11 +28,8 @@ if TYPE_CHECKING:
 _MOST_SUMMED = 65535  # of 16 bits, by an int32
 
 
-class _Sixteen(Kernel):
+class _Products(Kernel):
     bits = 16
-
-
-class _Products(_Sixteen):
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
     sources = ("conv16.c",)
     headers: ClassVar[tuple[str, ...]] = ("conv16.h",)
@@ -123,12 +121,11 @@ class FullyConnected16(_Products):
         return float(view.outputs[0].elements * (5 * view.op.depth + 250))
 
 
-class Elementwise16(_Sixteen):
+class Elementwise16(Loops16):
     """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE. Loops of plain TIR."""
 
     name = "generic.elementwise16"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub", "mul", "requantize", "quantize", "dequantize"})
-    sources = ()
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -156,12 +153,11 @@ class Elementwise16(_Sixteen):
         return element_cost * view.outputs[0].elements
 
 
-class Pool16(_Sixteen):
+class Pool16(Loops16):
     """AVERAGE_POOL_2D and MAX_POOL_2D, as loops of plain TIR."""
 
     name = "generic.pool16"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
-    sources = ()
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -177,12 +173,11 @@ class Pool16(_Sixteen):
         return view.outputs[0].elements * (10.0 * prod(view.op.kernel) + 40)
 
 
-class Mean16(_Sixteen):
+class Mean16(Loops16):
     """MEAN over any axes, as loops of plain TIR."""
 
     name = "generic.mean16"
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
-    sources = ()
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -198,63 +193,42 @@ class Mean16(_Sixteen):
         return 5.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
-class Interpolated16(_Sixteen):
+class Interpolated16(Loops16):
     """LOGISTIC and TANH, as loops of plain TIR."""
 
     name = "generic.interpolated16"
     ops: ClassVar[frozenset[str]] = frozenset({"interpolated"})
-    sources = ()
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_sixteen(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {"table": view.constant("table")}
+    element = 30.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.sixteen_tir import interpolated16
 
         return interpolated16(view)
 
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 30 instructions per element."""
-        return 30.0 * view.outputs[0].elements
 
-
-class Softmax16(_Sixteen):
+class Softmax16(Loops16):
     """SOFTMAX by rows, as loops of plain TIR."""
 
     name = "generic.softmax16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_softmax"})
-    sources = ()
+    element = 70.0
+    row = 300
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_sixteen(view) or _too_many(view.inputs[0].shape[-1])
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {role: view.constant(role) for role in ("exp", "reciprocal")}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic.sixteen_tir import softmax16
 
         return softmax16(view)
 
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 70 instructions per element, 300 per row."""
-        elements = view.outputs[0].elements
-        return 70.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
-
-class Extremes16(_Sixteen):
+class Extremes16(Loops16):
     """MINIMUM and MAXIMUM with broadcasting; maximum, minimum and product over axes. Loops of plain TIR."""
 
     name = "generic.extremes16"
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})
-    sources = ()
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_sixteen(view)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.generic.kernels.generic import reduction_tir
@@ -270,6 +244,39 @@ class Extremes16(_Sixteen):
         return element_cost * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
 
 
+class Functions16(Loops16):
+    """Interpolated tables, LEAKY_RELU, and sums with power-of-two scales."""
+
+    name = "generic.functions16"
+    ops: ClassVar[frozenset[str]] = frozenset({"lines", "leaky", "power_of_two_add", "power_of_two_sub"})
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return 25 instructions per element, 40 for a sum."""
+        return (40.0 if len(view.inputs) > 1 else 25.0) * view.outputs[0].elements
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.functions16_tir import functions16
+
+        return functions16(view)
+
+
+class Root16(Loops16):
+    """SQRT in float32. The C library or the core rounds the root correctly."""
+
+    name = "generic.root16"
+    ops: ClassVar[frozenset[str]] = frozenset({"wide_sqrt"})
+    in_place = True
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return 25 instructions per element with an FPU, 700 without."""
+        return (25.0 if target.fpu else 700.0) * view.outputs[0].elements
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.root16_tir import wide_sqrt
+
+        return wide_sqrt(view)
+
+
 def _too_many(count: int) -> str:
     return f"sums of {count} 16-bit elements; int32 holds {_MOST_SUMMED}" if count > _MOST_SUMMED else ""
 
@@ -279,8 +286,10 @@ KERNELS: tuple[type[Kernel], ...] = (
     Elementwise16,
     Extremes16,
     FullyConnected16,
+    Functions16,
     Interpolated16,
     Mean16,
     Pool16,
+    Root16,
     Softmax16,
 )

@@ -1,0 +1,51 @@
+"""What kernels share that are loops of plain TIR, without C of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import not_eight_bit
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.sixteen_bit import why_not_sixteen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Loops(Kernel):
+    """All constants as they are; instructions per element of the output, and per row of it."""
+
+    sources = ()
+    element: ClassVar[float]
+    row: ClassVar[float] = 0
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        y = view.outputs[0]
+        return self.element * y.elements + (self.row * y.elements / y.shape[-1] if self.row else 0)
+
+
+class Loops8(Loops):
+    """Of tensors of one 8-bit type."""
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+
+class Loops16(Loops):
+    """Of int16 tensors."""
+
+    bits = 16
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
