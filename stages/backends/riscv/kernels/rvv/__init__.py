@@ -7,7 +7,7 @@ from stages.backends.riscv.kernels.rvv.bytes import Extremum, Table
 from stages.backends.riscv.kernels.rvv.elementwise import Add, Mul
 from stages.backends.riscv.kernels.rvv.gemm import Gemm
 from stages.backends.riscv.kernels.rvv.gemm_program import Variant
-from stages.backends.riscv.kernels.rvv.mean import Mean
+from stages.backends.riscv.kernels.rvv.mean import Average, Mean
 from stages.backends.riscv.kernels.rvv.movement import Concatenation, Move, Slide, Variable
 from stages.backends.riscv.kernels.rvv.pooling import VectorPoolRows
 from stages.backends.riscv.kernels.rvv.prelu import Prelu
@@ -26,7 +26,21 @@ def _generate(name: str) -> str | None:
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Concatenation, Extremum, Gemm, Mean, Move, Mul, Prelu, Slide, Table, Variable, VectorPoolRows),
+    kernels=(
+        Add,
+        Average,
+        Concatenation,
+        Extremum,
+        Gemm,
+        Mean,
+        Move,
+        Mul,
+        Prelu,
+        Slide,
+        Table,
+        Variable,
+        VectorPoolRows,
+    ),
     needs=("riscv", "vlen"),
     needed="needs RISC-V vectors, and `vlen` in the core",
     condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",

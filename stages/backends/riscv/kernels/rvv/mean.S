@@ -37,6 +37,9 @@
 #define multiplier s4
 #define limit s5
 #define right s6
+#define divisor s4
+#define half s5
+#define half2 s6
 #define zero_point s7
 #define low s8
 #define high s9
@@ -44,21 +47,31 @@
 
 #define MOST 255                      /* elements of a sum of 16 bits */
 
-.macro finish sums, elements
+.macro scaled sums, elements
     vsetvli zero, \elements, e32, m8, ta, ma
     scale_twice x, 8, \sums, multiplier, limit, right
+.endm
+
+/* Divided by `divisor`, halves away from zero. */
+.macro divided sums, elements
+    vsetvli zero, \elements, e32, m8, ta, mu
+    vmslt.vx v0, \sums, zero
+    vadd.vx \sums, \sums, half
+    vsub.vx \sums, \sums, half2, v0.t
+    vdiv.vx \sums, \sums, divisor
+    use_e16 8
+    vncvt.x.x.w \sums, \sums
+.endm
+
+.macro finish how, sums, elements
+    \how \sums, \elements
     finish_clamped 8, \sums, zero_point, low, high
     vse8.v \sums, (out)
     add out, out, \elements
 .endm
 
-.macro mean name, strided, unsigned
-function \name
-    save SAVED
-    round_half_up
-    load_fields fields, 0, x_step, rows, row_step, columns, column_step, offset, multiplier, limit, right
-    load_fields fields, 9, zero_point, low, high
-    neg offset, offset
+/* The loops, with all fields in registers. `how` computes 16-bit results from sums. */
+.macro reduce how, strided, unsigned
 1:  vsetvli end, zero, e32, m8, ta, ma
     vmv.v.x v16, offset
     vmv.v.x v24, offset
@@ -97,17 +110,50 @@ function \name
     add row, row, row_step
     addi rows_left, rows_left, -1
     bnez rows_left, 3b
-    finish v16, lower
+    finish \how, v16, lower
     beqz upper, 7f
-    finish v24, upper
+    finish \how, v24, upper
 7:  mul end, vl, x_step
     add in, in, end
     sub count, count, vl
     bnez count, 1b
+.endm
+
+.macro mean name, strided, unsigned
+function \name
+    save SAVED
+    round_half_up
+    load_fields fields, 0, x_step, rows, row_step, columns, column_step, offset, multiplier, limit, right
+    load_fields fields, 9, zero_point, low, high
+    neg offset, offset
+    reduce scaled, \strided, \unsigned
     leave SAVED
 end_function \name
 .endm
 
+/* void rvv_average_<type>(const void *x, void *y, const void *fields)
+ *
+ * The averages of all pixels of an NHWC image. fields: pixels, channels, bounds of y. */
+.macro average name, unsigned
+function \name
+    save SAVED
+    mv fields, a2
+    load_fields fields, 0, columns, count, low, high
+    mv column_step, count
+    mv divisor, columns
+    srli half, columns, 1
+    slli half2, half, 1
+    li x_step, 1
+    li rows, 1
+    li offset, 0
+    li zero_point, 0
+    reduce divided, 0, \unsigned
+    leave SAVED
+end_function \name
+.endm
+
+    average rvv_average_s8
+    average rvv_average_u8, u
     mean rvv_mean_s8, 0
     mean rvv_mean_u8, 0, u
     mean rvv_mean_strided_s8, 1

@@ -1,13 +1,14 @@
-"""MEAN over any axes that make at most two runs in memory."""
+"""MEAN over any axes that make at most two runs in memory, and averages of whole images."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import reduced_axes, two_axes
+from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_not_scale
 from stages.backends.riscv.kernels.rvv.turns import turns
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _AXES = ("x_step", "extent0", "step0", "extent1", "step1", "offset")
 MEAN = Structure("rvv_mean", (*_AXES, *SCALE[1:], "zero_point", "low", "high"))
+_AVERAGE = Structure("rvv_average", ("pixels", "channels", "low", "high"))
 _TOGETHER = 255  # elements of a sum of 16 bits
 
 
@@ -64,5 +66,43 @@ class Mean(Kernel):
         """Return the instructions, from counts: 4 per element of a turn, 17 around up to 255, 60 for its results."""
         (*_, run), summed = reduced_axes(view)
         outer, inner = two_axes(summed)
-        row = 4 * inner.extent + 17 * -(-inner.extent // _TOGETHER) + 5
-        return view.outputs[0].elements / run.extent * (turns(target, run.extent, 2) * (row * outer.extent + 60) + 50.0)
+        return view.outputs[0].elements / run.extent * _cost(target, run.extent, outer.extent, inner.extent)
+
+
+class Average(Kernel):
+    """AVERAGE_POOL_2D of whole images."""
+
+    name = "rvv.average"
+    row_alignment = 1
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
+    sources = ("mean.S",)
+    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        inside = [taps_inside(view, axis) for axis in range(2)]
+        if inside != [[size] for size in view.inputs[0].shape[1:3]]:
+            return "a window is not the whole image"
+        return not_eight_bit(view) or why_not_nhwc(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, (_, height, width, channels) = view.op, view.inputs[0].shape
+        fields = {"pixels": height * width, "channels": channels, "low": op.act_min, "high": op.act_max}
+        return {"fields": _AVERAGE.of(fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.block import Operand
+        from stages.backends.kernels.tir.pooling import pool2d
+
+        function = f"rvv_average_{SUFFIX[view.inputs[0].dtype]}"
+        return pool2d(view, function, Operand("fields", _AVERAGE.shape, "int32"))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, as those of a mean."""
+        batch, height, width, channels = view.inputs[0].shape
+        return batch * _cost(target, channels, 1, height * width)
+
+
+def _cost(target: Target, run: int, rows: int, columns: int) -> float:
+    row = 4 * columns + 17 * -(-columns // _TOGETHER) + 5
+    return turns(target, run, 2) * (row * rows + 60) + 50.0
