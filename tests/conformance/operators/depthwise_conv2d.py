@@ -106,6 +106,7 @@ def mandatory() -> Iterator[Case]:
     yield from _bands()
     yield from _extremes()
     yield from _whole()
+    yield from _many_channels()
     for product in PRODUCTS:
         yield from product_cases(product)
 
@@ -370,3 +371,15 @@ def _whole() -> Iterator[Case]:
         window = Window((size[0], size[1]), kernel, (3, 3), dilation=dilation)
         layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
         yield Case(f"whole {window} {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+
+
+def _many_channels() -> Iterator[Case]:
+    """More channels than long vectors have lanes; multipliers for which an input channel is read by many lanes."""
+    windows = (((3, 3), (1, 1)), ((3, 3), (2, 2)), ((2, 4), (1, 1)), ((3, 2), (4, 3)), ((1, 1), (2, 2)))
+    sizes = ((130, 1), (65, 1), (47, 3), (2, 33), (1, 70), (3, 128), (1, 7))
+    for number, ((kernel, stride), (channels, multiplier)) in enumerate(grid(windows, sizes)):
+        draw = Draw(3100 + number, ("int8", "int8", "uint8")[number % 3])
+        window = around(kernel, stride, (draw.integer(1, 4), draw.integer(1, 5)), draw)
+        layer = depthwise(draw, window, channels, multiplier=multiplier)
+        covers = ("tails: channels", "windows", "multipliers")
+        yield Case(f"many channels {window} {channels} x {multiplier}", covers, layer, drawn_inputs(draw, layer))

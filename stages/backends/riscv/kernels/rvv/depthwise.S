@@ -1,0 +1,659 @@
+/* Depthwise convolution (depthwise.h).
+ *
+ * Registers while two vectors of outputs are computed; sums have 32 bits, inputs and weights 16:
+ *
+ *     v0-v3    v4-v7      v8-v15       v16-v23       v24-v27    v28-v31
+ *     input    weights    first sums   second sums   weights    weights
+ *
+ * 3x3 windows in a row of inputs, from left to right:
+ *
+ *     stride 1:  a b c .   the first          stride 2:  a b c . .   the first
+ *                . a b c   the second                    . . a b c   the second
+ */
+#include "rvv_asm.h"
+
+    /* struct rvv_depthwise */
+    .set LANES, 0
+    .set VECTOR, 4
+    .set ELEMENTS, 8
+    .set VECTORS, 12
+    .set TAIL, 16
+    .set Y_STEP, 20
+    .set X_STEP, 24
+    .set COLUMN1, 28
+    .set COLUMN2, 32
+    .set ZERO_POINT, 36
+    .set LOW, 40
+    .set HIGH, 44
+    .set TAPS, 48
+    .set TAP_ROWS, 52
+    .set TAP_COLUMNS, 56
+    .set HEIGHT, 60
+    .set ROW, 64
+    .set TOP, 68
+    .set OUT_HEIGHT, 72
+    .set OUT_ROW, 76
+    .set LINE, 80
+    .set LINE_STEP, 84
+    .set RING, 88
+    .set SPAN, 92
+    .set LOADED, 96
+    .set SKIPPED, 100
+    .set FILL, 104
+    .set IS_UNSIGNED, 108
+    .set PHASES, 112
+    .set CHUNK, 116
+    .set CHUNK_STEP, 120
+    .set CHANNELS, 124
+    .set MULTIPLIER, 128
+    .set PIXEL_STEP, 132
+
+    /* `operation` on the sums of `count` vectors */
+    .macro sums count, operation, operands:vararg
+    \operation v8, v8, \operands
+    .if \count == 2
+    \operation v16, v16, \operands
+    .endif
+    .endm
+
+    /* Sums become bytes. a4 to a7 and t6: bias, multiplier, right shift, step of the output at a0, limit; s9: zero point;
+     * s10 and s11: bounds. */
+    .macro finish count, mode, clipped
+    vle32.v v24, (a5)
+    vle16.v v4, (a6)
+    use_e32 8
+    .ifc \mode, once
+    sums \count, vmulhsu.vv, v24
+    .else
+    sums \count, vsmul.vv, v24
+    .endif
+    .ifc \mode, signed
+    vle32.v v24, (t6)
+    subtract_sign v, v8, v24
+    .if \count == 2
+    subtract_sign v, v16, v24
+    .endif
+    .endif
+    use_e16 8
+    sums \count, vnclip.wv, v4
+    sums \count, vsadd.vx, s9
+    .if \clipped
+    sums \count, vmax.vx, s10
+    sums \count, vmin.vx, s11
+    use_e8 8
+    sums \count, vnsrl.wi, 0
+    .else
+    use_e8 8
+    sums \count, vnclip.wi, 0
+    .endif
+    vse8.v v8, (a0)
+    add a0, a0, a7
+    .if \count == 2
+    vse8.v v16, (a0)
+    add a0, a0, a7
+    .endif
+    .endm
+
+    .macro biases count
+    vle32.v v8, (a4)
+    .if \count == 2
+    vle32.v v16, (a4)
+    .endif
+    .endm
+
+    /* The next input. */
+    .macro load x, step
+    vle16.v v0, (\x)
+    .ifnb \step
+    add \x, \x, \step
+    .endif
+    .endm
+
+    /* A row of 3x3 windows with weights v4, v24, v28; then x points to the next vectors. */
+
+    .macro row_s1 count, x      /* t0: x_step; t1: -x_step */
+    load \x, t0
+    vwmacc.vv v8, v0, v4
+    load \x, t0
+    vwmacc.vv v8, v0, v24
+    .if \count == 2
+    vwmacc.vv v16, v0, v4
+    load \x, t0
+    vwmacc.vv v8, v0, v28
+    vwmacc.vv v16, v0, v24
+    load \x, t1
+    vwmacc.vv v16, v0, v28
+    .else
+    load \x, t1
+    vwmacc.vv v8, v0, v28
+    .endif
+    .endm
+
+    .macro row_s2 count, x      /* t1: column1 and column2, halves of x_step */
+    load \x, t1
+    vwmacc.vv v8, v0, v4
+    load \x, t1
+    vwmacc.vv v8, v0, v24
+    .if \count == 2
+    load \x, t1
+    vwmacc.vv v8, v0, v28
+    vwmacc.vv v16, v0, v4
+    load \x, t1
+    vwmacc.vv v16, v0, v24
+    load \x
+    vwmacc.vv v16, v0, v28
+    .else
+    load \x
+    vwmacc.vv v8, v0, v28
+    .endif
+    .endm
+
+    .macro row_3x3 count, x     /* t0: x_step; t1, t2: column1 and column2 less x_step; t3: x_step less column1, column2 */
+    load \x, t0
+    vwmacc.vv v8, v0, v4
+    .if \count == 2
+    load \x
+    vwmacc.vv v16, v0, v4
+    .endif
+    add \x, \x, t1
+    load \x, t0
+    vwmacc.vv v8, v0, v24
+    .if \count == 2
+    load \x
+    vwmacc.vv v16, v0, v24
+    .endif
+    add \x, \x, t2
+    .if \count == 2
+    load \x, t0
+    vwmacc.vv v8, v0, v28
+    load \x
+    vwmacc.vv v16, v0, v28
+    .else
+    load \x
+    vwmacc.vv v8, v0, v28
+    .endif
+    add \x, \x, t3
+    .endm
+
+    .macro weights a, b, c
+    vle16.v v4, (\a)
+    vle16.v v24, (\b)
+    vle16.v v28, (\c)
+    .endm
+
+    /* Windows of `count` vectors. s0 to s8: weights; a1, a2, a3: lines */
+    .macro windows_3x3 shape, count
+    biases \count
+    weights s0, s1, s2
+    row_\shape \count, a1
+    weights s3, s4, s5
+    row_\shape \count, a2
+    weights s6, s7, s8
+    row_\shape \count, a3
+    .endm
+
+    /* a1 to the end in s2: addresses of lines for each row of the window; s0: weights, s1 bytes of a vector of them;
+     * s3: place in the lines */
+
+    .macro windows_slide shape, count   /* t0: x_step, also between columns; s4: columns but one */
+    biases \count
+    mv t1, a1
+    mv t2, s0
+61: LX t3, 0(t1)
+    addi t1, t1, REGISTER_BYTES
+    add t3, t3, s3
+    mv t5, s4
+    load t3, t0
+    vle16.v v4, (t2)
+    add t2, t2, s1
+    vwmacc.vv v8, v0, v4
+62: load t3, t0
+    .if \count == 2
+    vwmacc.vv v16, v0, v4
+    .endif
+    vle16.v v4, (t2)
+    add t2, t2, s1
+    addi t5, t5, -1
+    vwmacc.vv v8, v0, v4
+    bnez t5, 62b
+    .if \count == 2
+    load t3
+    vwmacc.vv v16, v0, v4
+    .endif
+    bne t1, s2, 61b
+    add s3, s3, t0
+    .if \count == 2
+    add s3, s3, t0
+    .endif
+    .endm
+
+    .macro windows_any shape, count     /* t0: x_step; addresses of all taps */
+    biases \count
+    mv t1, a1
+    mv t2, s0
+61: LX t3, 0(t1)
+    addi t1, t1, REGISTER_BYTES
+    add t3, t3, s3
+    load t3, t0
+    vle16.v v4, (t2)
+    add t2, t2, s1
+    vwmacc.vv v8, v0, v4
+    .if \count == 2
+    load t3
+    vwmacc.vv v16, v0, v4
+    .endif
+    bne t1, s2, 61b
+    add s3, s3, t0
+    .if \count == 2
+    add s3, s3, t0
+    .endif
+    .endm
+
+    /* All vectors of a group. a0: output; ra: fields; t5: lanes; then vl is that of the last vector */
+    .macro vectors windows, shape, mode, clipped
+    lw t4, VECTORS(ra)
+    vsetvli zero, t5, e16, m4, ta, ma
+    addi t4, t4, -2
+    bltz t4, 30f
+20: /* two at a time */
+    \windows \shape, 2
+    finish 2, \mode, \clipped
+    use_e16 8
+    addi t4, t4, -2
+    bgez t4, 20b
+30:
+    addi t4, t4, 1
+    bltz t4, 40f
+    \windows \shape, 1
+    finish 1, \mode, \clipped
+40: /* fewer elements than a vector */
+    lw t4, TAIL(ra)
+    beqz t4, 50f
+    vsetvli zero, t4, e16, m4, ta, ma
+    \windows \shape, 1
+    finish 1, \mode, \clipped
+50:
+    .endm
+
+    /* The fields that are constant in a row */
+    .macro row_fields clipped
+    lw t0, X_STEP(ra)
+    lw a7, Y_STEP(ra)
+    lw s9, ZERO_POINT(ra)
+    .if \clipped
+    lw s10, LOW(ra)
+    lw s11, HIGH(ra)
+    .endif
+    round_half_up
+    .endm
+
+    /* Lanes of the next group to t5, of `rest` that are left */
+    .macro next_lanes rest
+    lw t6, VECTOR(ra)
+    mv t5, \rest
+    bgeu t6, \rest, 1f
+    mv t5, t6
+1:  sub \rest, \rest, t5
+    .endm
+
+    /* The frame: saved registers, then what is kept from row to row and from group to group. */
+    .set AT_Y, 13*REGISTER_BYTES
+    .set AT_X, 14*REGISTER_BYTES            /* the row of the image that is loaded next */
+    .set AT_X_ROW, 15*REGISTER_BYTES        /* its number, below 0 in the padding */
+    .set AT_SLOT, 16*REGISTER_BYTES         /* the line that it is loaded to, the oldest */
+    .set AT_ROWS_LEFT, 17*REGISTER_BYTES
+    .set AT_WEIGHTS, 18*REGISTER_BYTES
+    .set AT_CHANNELS, 19*REGISTER_BYTES
+    .set AT_COLUMNS, 20*REGISTER_BYTES
+    .set AT_LINES, 21*REGISTER_BYTES
+    .set AT_LINES_END, 22*REGISTER_BYTES
+    .set AT_TABLE, 23*REGISTER_BYTES
+    .set AT_CHANNELS_LEFT, 24*REGISTER_BYTES
+    .set AT_GROUP_LANES, 25*REGISTER_BYTES
+    .set FRAME, 30*REGISTER_BYTES + 15 & -16
+
+    .macro saved operation
+    .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+    \operation s\number, \number*REGISTER_BYTES(sp)
+    .endr
+    \operation ra, 12*REGISTER_BYTES(sp)
+    .endm
+
+    .macro group_pointers operation
+    .irp number, 0, 1, 2, 3
+    \operation a\number, (26 + \number)*REGISTER_BYTES(sp)
+    .endr
+    .endm
+
+    /* Saves registers, fills the lines with the zero point, and loads the lines of each row of windows. The arguments are those
+     * of rvv_depthwise. Here ra points to the fields, s0 to the first line of the windows, s7 and s8 to the end and the begin
+     * of the lines. */
+    .macro begin_rows name, addresses
+    function \name
+    addi sp, sp, -FRAME
+    saved SX
+    mv ra, a6
+    SX a1, AT_WEIGHTS(sp)
+    SX a2, AT_CHANNELS(sp)
+    SX a3, AT_Y(sp)
+    SX a5, AT_COLUMNS(sp)
+    .ifnb \addresses
+    SX a4, AT_TABLE(sp)
+    lw t1, \addresses(ra)
+    slli t1, t1, REGISTER_BYTES / 4 + 1
+    add a4, a4, t1
+    .endif
+    lw t1, TOP(ra)
+    lw t2, ROW(ra)
+    neg s2, t1
+    mul t2, s2, t2
+    add s1, a0, t2
+    lw t1, RING(ra)
+    mv s8, a4
+    mv s0, a4
+    add s7, a4, t1
+    SX s8, AT_LINES(sp)
+    SX s7, AT_LINES_END(sp)
+    lw t2, OUT_HEIGHT(ra)
+    SX t2, AT_ROWS_LEFT(sp)
+    srli a2, t1, 1
+    jal t0, rvv_depthwise_fill
+    lw s6, SPAN(ra)
+    j 6f
+5: /* the next row */
+    LX s0, AT_SLOT(sp)
+    LX s1, AT_X(sp)
+    LX s2, AT_X_ROW(sp)
+    LX s8, AT_LINES(sp)
+    LX s7, AT_LINES_END(sp)
+    lw t1, SKIPPED(ra)
+    beqz t1, 4f
+    lw t2, ROW(ra)
+    add s2, s2, t1
+    mul t1, t1, t2
+    add s1, s1, t1
+4:  lw s6, LOADED(ra)
+6:  LX s3, AT_COLUMNS(sp)
+7:  jal t0, rvv_depthwise_line
+    lw t1, LINE(ra)
+    lw t2, ROW(ra)
+    add s0, s0, t1
+    add s1, s1, t2
+    addi s2, s2, 1
+    bne s0, s7, 8f
+    mv s0, s8
+8:  addi s6, s6, -1
+    bnez s6, 7b
+    SX s0, AT_SLOT(sp)
+    SX s1, AT_X(sp)
+    SX s2, AT_X_ROW(sp)
+    .endm
+
+    /* The line `step` bytes behind another one in the ring; s5: bytes of the ring */
+    .macro next_line to, from, step
+    add \to, \from, \step
+    bltu \to, s7, 9f
+    sub \to, \to, s5
+9:
+    .endm
+
+    .macro end_rows name
+    LX a3, AT_Y(sp)
+    LX t1, AT_ROWS_LEFT(sp)
+    lw t2, OUT_ROW(ra)
+    addi t1, t1, -1
+    add a3, a3, t2
+    SX t1, AT_ROWS_LEFT(sp)
+    SX a3, AT_Y(sp)
+    bnez t1, 5b
+    saved LX
+    addi sp, sp, FRAME
+    ret
+    end_function \name
+    .endm
+
+    .macro image_3x3 shape, mode, clipped, name
+    begin_rows \name
+    lw t1, LINE_STEP(ra)
+    sub s5, s7, s8
+    mv a1, s0
+    next_line a2, a1, t1
+    next_line a3, a2, t1
+    LX a0, AT_Y(sp)
+    LX s0, AT_WEIGHTS(sp)
+    LX a4, AT_CHANNELS(sp)
+    lw t3, ELEMENTS(ra)
+    row_fields \clipped
+10: /* a group: a0 to a4 and s0 point to it; t3 channels are left */
+    next_lanes t3
+    SX t3, AT_CHANNELS_LEFT(sp)
+    SX t5, AT_GROUP_LANES(sp)
+    group_pointers SX
+    lw t6, LANES(ra)
+    slli t4, t6, 1
+    slli t6, t6, 2
+    add s1, s0, t4
+    add s2, s1, t4
+    add s3, s2, t4
+    add s4, s3, t4
+    add s5, s4, t4
+    add s6, s5, t4
+    add s7, s6, t4
+    add s8, s7, t4
+    add a6, s8, t4
+    add a5, a4, t6
+    add t6, a5, t6
+    .ifc \shape, s1
+    neg t1, t0
+    .else
+    lw t1, COLUMN1(ra)
+    .endif
+    .ifc \shape, 3x3
+    lw t2, COLUMN2(ra)
+    add t3, t1, t2
+    sub t1, t1, t0
+    sub t2, t2, t0
+    sub t3, t0, t3
+    .endif
+    vectors windows_3x3, \shape, \mode, \clipped
+    LX t3, AT_CHANNELS_LEFT(sp)
+    beqz t3, 60f
+    LX t5, AT_GROUP_LANES(sp)
+    group_pointers LX
+    slli t4, t5, 1
+    add a0, a0, t5
+    add a1, a1, t4
+    add a2, a2, t4
+    add a3, a3, t4
+    lw t4, LANES(ra)
+    slli t4, t4, 1
+    add s0, a6, t4
+    slli t4, t4, 1
+    add a4, t6, t4
+    j 10b
+60:
+    end_rows \name
+    .endm
+
+    /* Addresses of the windows' rows, or of the taps of the first window, to the table. */
+    .macro addresses shape
+    LX t1, AT_TABLE(sp)
+    lw t2, TAP_ROWS(ra)
+    lw t3, LINE_STEP(ra)
+    sub s5, s7, s8
+12:
+    .ifc \shape, slide
+    SX s0, 0(t1)
+    addi t1, t1, REGISTER_BYTES
+    .else
+    mv t4, s3
+    lw t5, TAP_COLUMNS(ra)
+13: lw t6, 0(t4)
+    addi t4, t4, 4
+    add t6, t6, s0
+    SX t6, 0(t1)
+    addi t1, t1, REGISTER_BYTES
+    addi t5, t5, -1
+    bnez t5, 13b
+    .endif
+    next_line s0, s0, t3
+    addi t2, t2, -1
+    bnez t2, 12b
+    .endm
+
+    .macro image_of_any shape, mode, clipped, name
+    .ifc \shape, slide
+    begin_rows \name, TAP_ROWS
+    .else
+    begin_rows \name, TAPS
+    .endif
+    addresses \shape
+    mv s2, t1
+    LX a0, AT_Y(sp)
+    LX a1, AT_TABLE(sp)
+    LX s0, AT_WEIGHTS(sp)
+    LX a4, AT_CHANNELS(sp)
+    .ifc \shape, slide
+    lw s4, TAP_COLUMNS(ra)
+    addi s4, s4, -1
+    .endif
+    lw s1, LANES(ra)
+    lw s5, TAPS(ra)
+    slli s1, s1, 1
+    mul s5, s5, s1
+    li s6, 0
+    lw s7, ELEMENTS(ra)
+    row_fields \clipped
+10: /* a group: a0, a4 and s0 point to it; s6 is its place in the lines; s7 channels are left */
+    next_lanes s7
+    mv s3, s6
+    mv s8, a0
+    mv a2, t5
+    add a6, s0, s5
+    slli t6, s1, 1
+    add a5, a4, t6
+    add t6, a5, t6
+    vectors windows_\shape, \shape, \mode, \clipped
+    beqz s7, 60f
+    add a0, s8, a2
+    add s6, s6, a2
+    add s6, s6, a2
+    add s0, a6, s1
+    slli t4, s1, 1
+    add a4, t6, t4
+    j 10b
+60:
+    end_rows \name
+    .endm
+
+    .macro modes image, shape
+    \image \shape, relu, 0, rvv_depthwise_\shape\()_relu
+    \image \shape, relu, 1, rvv_depthwise_\shape\()_relu_clipped
+    \image \shape, signed, 0, rvv_depthwise_\shape\()_signed
+    \image \shape, signed, 1, rvv_depthwise_\shape\()_signed_clipped
+    \image \shape, once, 0, rvv_depthwise_\shape\()_once
+    \image \shape, once, 1, rvv_depthwise_\shape\()_once_clipped
+    .endm
+
+    modes image_3x3, s1
+    modes image_3x3, s2
+    modes image_3x3, 3x3
+    modes image_of_any, slide
+    modes image_of_any, any
+
+    /* Fills a2 elements from s0 on with the zero point. Returns to t0; ra points to the fields. */
+    function rvv_depthwise_fill
+    lw t2, FILL(ra)
+    mv a0, s0
+    vsetvli t1, a2, e16, m8, ta, ma
+    vmv.v.x v0, t2
+1:  vsetvli t1, a2, e16, m8, ta, ma
+    vse16.v v0, (a0)
+    slli t2, t1, 1
+    sub a2, a2, t1
+    add a0, a0, t2
+    bnez a2, 1b
+    jr t0
+    end_function rvv_depthwise_fill
+
+    /* From x (a1) to the line (a0), a2 bytes as 16 bits: as they lie, or by index, t5 at a time (struct rvv_depthwise).
+     * Then jumps to `end`. */
+    .macro widen widened, end
+    vsetvli t1, zero, e8, m4, ta, ma
+    slli t2, t1, 1
+    add a2, a2, a1      /* the end */
+    sub t3, a2, t1      /* the last whole vector */
+    bltu t3, a1, 2f
+1:  vle8.v v0, (a1)
+    add a1, a1, t1
+    \widened v8, v0
+    vse16.v v8, (a0)
+    add a0, a0, t2
+    bgeu t3, a1, 1b
+2:  sub t1, a2, a1
+    beqz t1, \end
+    vsetvli zero, t1, e8, m4, ta, ma
+    vle8.v v0, (a1)
+    \widened v8, v0
+    vse16.v v8, (a0)
+    j \end
+    .endm
+
+    .macro gather widened, end
+    lw t1, CHANNELS(ra)
+    lw t2, MULTIPLIER(ra)
+    lw t3, PIXEL_STEP(ra)
+    vsetvli zero, t5, e16, m8, ta, ma
+    vid.v v0
+    vdivu.vx v8, v0, t1
+    vremu.vx v0, v0, t1
+    vdivu.vx v0, v0, t2
+    vmacc.vx v0, t3, v8
+    lw t3, CHUNK_STEP(ra)
+    slli t1, t5, 1
+1:  bltu t5, a2, 2f
+    mv t5, a2
+2:  vsetvli zero, t5, e8, m4, ta, ma
+    vluxei16.v v8, (a1), v0
+    \widened v16, v8
+    vse16.v v16, (a0)
+    add a1, a1, t3
+    add a0, a0, t1
+    sub a2, a2, t5
+    bnez a2, 1b
+    j \end
+    .endm
+
+    /* Loads a row of the image (s1), whose number is s2, to a line (s0): its columns in the image, or the zero point where it is
+     * padding. s3: `columns`. Returns to t0; ra points to the fields. */
+    function rvv_depthwise_line
+    lw t1, HEIGHT(ra)
+    bltu s2, t1, 3f
+    lw a2, LINE(ra)
+    srli a2, a2, 1
+    j rvv_depthwise_fill
+3:  lw t1, TAP_COLUMNS(ra)
+    lw s4, PHASES(ra)
+    slli t1, t1, 2
+    add s5, s3, t1
+4:  lw a0, 0(s5)
+    lw a1, 4(s5)
+    lw a2, 8(s5)
+    slli a0, a0, 1
+    add a0, a0, s0
+    add a1, a1, s1
+    addi s5, s5, 12
+    blez a2, 9f
+    lw t4, IS_UNSIGNED(ra)
+    lw t5, CHUNK(ra)
+    bnez t4, 6f
+    bnez t5, 5f
+    widen vwcvt.x.x.v, 9f
+5:  gather vwcvt.x.x.v, 9f
+6:  bnez t5, 7f
+    widen vwcvtu.x.x.v, 9f
+7:  gather vwcvtu.x.x.v, 9f
+9:  addi s4, s4, -1
+    bnez s4, 4b
+    jr t0
+    end_function rvv_depthwise_line
