@@ -32,7 +32,7 @@ class Resize8(Kernel):
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
-    sources = ("resize.c",)
+    sources: ClassVar[tuple[str, ...]] = ("resize.c",)
     headers: ClassVar[tuple[str, ...]] = ("resize.h",)
     function: ClassVar[str]
     whole: ClassVar[int]

@@ -12,6 +12,7 @@ from stages.backends.riscv.kernels.rvv.mean import Average, Mean
 from stages.backends.riscv.kernels.rvv.movement import Concatenation, Move, Slide, Variable
 from stages.backends.riscv.kernels.rvv.pooling import VectorPoolRows
 from stages.backends.riscv.kernels.rvv.prelu import Prelu
+from stages.backends.riscv.kernels.rvv.rows import Resize, Softmax
 from stages.backends.tiles.product_kernel import header
 
 
@@ -38,7 +39,9 @@ FOLDER = KernelFolder(
         Move,
         Mul,
         Prelu,
+        Resize,
         Slide,
+        Softmax,
         Table,
         Variable,
         VectorPoolRows,

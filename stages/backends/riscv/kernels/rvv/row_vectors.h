@@ -1,0 +1,16 @@
+/* Declarations of the functions in row_vectors.S; see there. */
+#ifndef FIRMLINE_RVV_ROW_VECTORS_H
+#define FIRMLINE_RVV_ROW_VECTORS_H
+
+#include <stdint.h>
+
+typedef int32_t rvv_largest(const void *x, int32_t count);
+rvv_largest rvv_largest_s8, rvv_largest_u8;
+uint32_t rvv_exponential_sum(const void *x, const int32_t *exp, int32_t count, int32_t top);
+void rvv_exponential_parts(const void *x, const int32_t *exp, void *y, int32_t count, int32_t top, int32_t scale,
+                           int32_t right, int32_t lowest);
+void rvv_between_rows(int32_t *to, const int8_t *first, const int8_t *second, int32_t count, int32_t share0, int32_t share1);
+void rvv_between_columns(int8_t *to, const int32_t *first, const int32_t *second, int32_t count, int32_t share0,
+                         int32_t share1);
+
+#endif

@@ -1,0 +1,72 @@
+"""SOFTMAX and RESIZE_BILINEAR by rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.resize import Resize8
+from stages.backends.kernels.tir.strides import logical_strides
+from stages.backends.riscv.kernels.rvv.turns import turns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.backends.kernels.kernel import Lowering
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+
+class Softmax(Kernel):
+    """Softmax one row at a time; exponentials are gathered from a table."""
+
+    name = "rvv.softmax"
+    estimate_error = 1.25
+    ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
+    sources = ("softmax.c", "row_vectors.S")
+    headers: ClassVar[tuple[str, ...]] = ("rows.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        for tensor in (*view.inputs, *view.outputs):
+            if tensor.shape[-1] > 1 and logical_strides(tensor)[-1] != 1:
+                return f"the row elements of {tensor.name} are not neighbours in memory"
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"exp": view.constant("exp")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.softmax import softmax
+
+        return softmax(view, f"rvv_softmax_{SUFFIX[view.inputs[0].dtype]}")
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, from counts: 27 per turn, 180 per row."""
+        length = view.outputs[0].shape[-1]
+        row = 27 * turns(target, length, 4) + 6 * turns(target, length) + 180
+        return view.outputs[0].elements / length * row
+
+
+class Resize(Resize8):
+    """Bilinear resize of 8-bit images, in 32 bits, for any weights."""
+
+    name = "rvv.resize_bilinear"
+    row_alignment = 1
+    estimate_error = 1.25
+    sources: ClassVar[tuple[str, ...]] = ("resize.c", "row_vectors.S")
+    headers: ClassVar[tuple[str, ...]] = ("rows.h",)
+    function = "rvv_resize_bilinear_s8"
+    whole = 1024
+
+    def row_bytes(self, view: LayerView, target: Target) -> int:
+        _, _, width, channels = view.inputs[0].shape
+        return 4 * width * channels
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, from counts: 16 per turn of a row, 17 per turn of a pixel, 20 per pixel."""
+        (_, _, width, channels), (batch, height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
+        pixels = out_width * (17 * turns(target, channels, 4) + 20)
+        return batch * height * (16.0 * turns(target, width * channels, 4) + pixels + 30)
