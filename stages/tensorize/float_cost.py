@@ -41,6 +41,8 @@ _INSTRUCTIONS = (
     "shift_left",
     "shift_right",
     "bitwise_and",
+    "fmaxf",
+    "fminf",
 )  # TIR calls that are instructions
 
 
@@ -85,6 +87,12 @@ def _evaluation(expression: Any) -> tuple[Operations, bool]:
     if not reads:
         return counted, False
     if kind == "Call":
-        plain = str(getattr(expression.op, "name", "")).rpartition(".")[2] in _INSTRUCTIONS
+        plain = _function(expression) in _INSTRUCTIONS
         return counted + (Operations(arithmetic=1) if plain else Operations(calls=1)), True
     return counted + Operations(arithmetic=1), True
+
+
+def _function(call: Any) -> str:
+    """Return the name of the TIR operation, or of the C function, that a call computes."""
+    name = str(getattr(call.op, "name", "")).rpartition(".")[2]
+    return str(call.args[0].value) if name == "call_pure_extern" else name

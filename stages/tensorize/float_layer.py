@@ -1,4 +1,4 @@
-"""Lower float operators: Relax functions to TIR, scheduled for a scalar core.
+"""Lower float operators: Relax functions to TIR, scheduled for a core with or without float vectors.
 
 TVM may make several functions of one operator. They become the layer's steps, called in order. Values that pass
 between them are scratch of the layer.
@@ -25,11 +25,12 @@ class FloatLowering:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def lower_float(module: Any, function: str, name: str) -> FloatLowering:
+def lower_float(module: Any, function: str, name: str, lanes: int = 1) -> FloatLowering:
     """Lower the Relax function `function` of `module` to scheduled PrimFuncs.
 
-    They are called `name`, or `name`_step0, _step1, ... if there are several. Raises RuntimeError for a function that
-    TVM does not legalize to TIR calls (an internal error: quantize accepts only known operators).
+    They are called `name`, or `name`_step0, _step1, ... if there are several. `lanes` is Core.float_lanes. Raises
+    RuntimeError for a function that TVM does not legalize to TIR calls (an internal error: quantize accepts only known
+    operators).
     """
     legal = _legalize(module[function])
     main = legal["main"]
@@ -42,7 +43,7 @@ def lower_float(module: Any, function: str, name: str) -> FloatLowering:
         step = name if len(calls) == 1 else f"{name}_step{position}"
         arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, lowering)]
         constants = {i: role for i, role in enumerate(arguments) if role.startswith("constant:")}
-        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants)
+        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants, lanes)
         for packing in packings:
             key = constants[packing.param].partition(":")[2]
             lowering.constants[key] = packing.pack(lowering.constants[key])

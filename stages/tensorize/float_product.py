@@ -25,6 +25,10 @@ BLOCKS: tuple[tuple[int, int], ...] = (
 FPU; with more the compiler spills."""
 
 
+VECTOR_BLOCKS: tuple[tuple[int, int], ...] = ((4, 16), (8, 8), (4, 8), (2, 16), (1, 16), (2, 8), (1, 8), *BLOCKS)
+"""The same where vectors hold four columns."""
+
+
 @dataclass(frozen=True)
 class Product:
     """A matrix product in a reduction block.
@@ -84,22 +88,25 @@ def find_product(block: Any) -> Product | None:
     return Product(row, column, block.reads[1].source, 1, axes[0] if len(axes) == 1 else None)
 
 
-def product_block(rows: int, columns: int) -> tuple[int, int]:
+def product_block(rows: int, columns: int, lanes: int) -> tuple[int, int]:
     """Return the register block (rows, columns) with the fewest instructions.
 
     Edges are computed in smaller blocks, so the extents need not be multiples.
     """
-    fitting = [block for block in BLOCKS if block[0] <= rows and block[1] <= columns]
-    return min(fitting, key=lambda block: _instructions(rows, columns, *block))
+    blocks = BLOCKS if lanes == 1 else VECTOR_BLOCKS
+    fitting = [block for block in blocks if block[0] <= rows and block[1] <= columns]
+    return min(fitting, key=lambda block: _instructions(rows, columns, block, lanes))
 
 
-def _instructions(rows: int, columns: int, height: int, width: int) -> int:
-    """Return RISC-V instructions of all blocks for one step of the reduction."""
+def _instructions(rows: int, columns: int, block: tuple[int, int], lanes: int) -> int:
+    """Return instructions of all blocks for one step of the reduction: RISC-V's for one lane, A64's for several."""
+    height, width = block
     return sum(
-        # multiplies and adds; loads; a pointer for each row and one for the panel; the branch
-        down * across * (2 * h * w + h + w + h + 2)
+        # multiplies and adds; loads; a pointer for each row (A64 has one for all) and one for the panel; the branch
+        down * across * (2 * h * v + h + v + (h if lanes == 1 else 0) + 2)
         for down, h in _pieces(rows, height)
         for across, w in _pieces(columns, width)
+        for v in [w // lanes if w % lanes == 0 else w]
     )
 
 

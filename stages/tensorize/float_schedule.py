@@ -22,13 +22,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from stages.tensorize.float_extremes import with_vector_extremes
 from stages.tensorize.float_product import BLOCKS, Packing, find_product, product_block
 
 
-def schedule_float(func: Any, constants: Collection[int] = ()) -> tuple[Any, list[Packing]]:
+def schedule_float(func: Any, constants: Collection[int] = (), lanes: int = 1) -> tuple[Any, list[Packing]]:
     """Return the PrimFunc with fused, register-blocked reductions, and its packings.
 
     `constants` are the positions of constant parameters. Constants with a packing must be packed accordingly.
+    `lanes` is Core.float_lanes.
     """
     import tvm
     from tvm import s_tir
@@ -42,9 +44,10 @@ def schedule_float(func: Any, constants: Collection[int] = ()) -> tuple[Any, lis
         packing
         for block in _blocks(sch)
         if _is_reduction(sch, block)
-        for packing in _block_reduction(sch, block, packable)
+        for packing in _block_reduction(sch, block, packable, lanes)
     ]
-    return sch.mod["main"], packings
+    scheduled = sch.mod["main"]
+    return (scheduled if lanes == 1 else with_vector_extremes(scheduled)), packings
 
 
 def _blocks(sch: Any) -> list[Any]:
@@ -82,7 +85,7 @@ def _pads(sch: Any, block: Any) -> bool:
     return bool(conditions)
 
 
-def _block_reduction(sch: Any, block: Any, packable: dict[int, Any]) -> list[Packing]:
+def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], lanes: int) -> list[Packing]:
     """Register-block a reduction and finish its sums in place. Return its packings."""
     kinds, loops = _kinds(sch, block), list(sch.get_loops(block))
     if len(loops) != len(kinds) or not {"spatial", "reduce"} >= set(kinds):
@@ -95,7 +98,7 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any]) -> list[Pac
     finish = consumers[0] if len(consumers) == 1 and not _is_reduction(sch, consumers[0]) else None
     if finish is None and not consumers:
         finish = sch.cache_write(block, 0, "global")
-    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable)
+    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable, lanes)
     sch.reorder(*spatial, *reduction)
     outer, inner = _split(sch, spatial, sizes)
     sch.reorder(*outer, *reduction, *inner)
@@ -111,7 +114,7 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any]) -> list[Pac
 
 
 def _plan_blocks(
-    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any]
+    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any], lanes: int
 ) -> tuple[list[Any], tuple[int, ...], list[Packing]]:
     """Return the spatial loops in their new order, block sizes, and packings."""
     product = find_product(sch.get(block))
@@ -120,7 +123,7 @@ def _plan_blocks(
         return spatial, _dividing_block(extents), []
     pair = [position for position in (product.row, product.column) if position is not None]
     rows = 1 if product.row is None else extents[product.row]
-    size = product_block(rows, extents[product.column])
+    size = product_block(rows, extents[product.column], lanes)
     packings = []
     if product.axis is not None and extents[product.column] % size[1] == 0:
         for position, param in packable.items():

@@ -58,7 +58,7 @@ class Lowerings:
         name = function_name(layer)
         if name not in self._cache:
             op: Any = layer.op
-            lowering = lower_float(self._float_module, op.function, name)
+            lowering = lower_float(self._float_module, op.function, name, self._target.float_lanes)
             functions = {step_name: _named(func, step_name) for step_name, func in lowering.functions.items()}
             self._cache[name] = Lowered(functions, lowering.steps, constants=lowering.constants)
         return self._cache[name]

@@ -45,7 +45,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
             ),
             code=kernel_code(target) | accelerator_code(target),
             target_fields=(
-                *("core", "family", "isa", "word_bits", "vlen", "fpu", "extensions", "kernels"),
+                *("core", "family", "isa", "word_bits", "vlen", "fpu", "float_lanes", "extensions", "kernels"),
                 *("accelerator", "is_hosted"),
                 *for_cycles,
             ),

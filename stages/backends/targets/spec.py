@@ -108,6 +108,7 @@ class Core(StrictModel):
     extensions  instruction-set extensions with the exact draft or version, such as `{rvp: 0.9.11}`
     kernels     names of the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used
     word_bits   XLEN or the register width
+    float_lanes  floats that an instruction computes where the compiler vectorizes C; with 4 it has fmaxf and fminf too
     vlen        RISC-V: bits of a vector register, for kernels that use vectors; None: they are not used
     memory      memory of the simulator's machine; absent on the host, where the operating system provides it
     timing      name in `timings:` of the model for estimated cycles
@@ -120,6 +121,7 @@ class Core(StrictModel):
     word_bits: Literal[32, 64]
     vlen: Literal[128, 256, 512] | None = None
     fpu: bool = False
+    float_lanes: Literal[1, 4] = 1
     extensions: dict[Name, str] = Field(default_factory=dict)
     kernels: tuple[Name, ...] = ("generic",)
     compiler: Compiler
