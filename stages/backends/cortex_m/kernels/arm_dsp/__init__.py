@@ -22,6 +22,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.backends.cortex_m.kernels.arm_dsp.prelu import Prelu
 from stages.backends.cortex_m.kernels.arm_dsp.products16 import ArmProducts16
 from stages.backends.cortex_m.kernels.arm_dsp.resize import ArmResize
+from stages.backends.cortex_m.kernels.arm_dsp.softmax16 import ArmSoftmax16
 from stages.backends.cortex_m.kernels.arm_dsp.svdf import ArmSvdf
 from stages.backends.cortex_m.kernels.arm_dsp.table import Table
 from stages.backends.cortex_m.kernels.arm_dsp.transpose import Transpose
@@ -36,6 +37,7 @@ FOLDER = KernelFolder(
         ArmPoolRows,
         ArmProducts16,
         ArmResize,
+        ArmSoftmax16,
         ArmSvdf,
         Concatenation,
         Conv2d,

@@ -123,4 +123,19 @@ DSP_INLINE uint32_t dsp_sadd16(uint32_t x, uint32_t y)
     return result;
 }
 
+/* a: half by half, the larger element of two words. */
+DSP_INLINE void dsp_take_larger(uint32_t *a, uint32_t b)
+{
+    uint32_t difference;
+    __asm__("ssub16 %1, %0, %2\n\tsel %0, %0, %2" : "+r"(*a), "=&r"(difference) : "r"(b) : "cc");
+}
+
+/* The rounded upper half of a product: (x * y + 2^31) >> 32. */
+DSP_INLINE int32_t dsp_smmulr(int32_t x, int32_t y)
+{
+    int32_t result;
+    __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(x), "r"(y));
+    return result;
+}
+
 #endif

@@ -3,13 +3,7 @@
 
 enum { WORDS = 4 };
 
-/* Half by half, the larger or the smaller element of two words. */
-DSP_INLINE void take_larger(uint32_t *a, uint32_t b)
-{
-    uint32_t difference;
-    __asm__("ssub16 %1, %0, %2\n\tsel %0, %0, %2" : "+r"(*a), "=&r"(difference) : "r"(b) : "cc");
-}
-
+/* Half by half, the smaller element of two words. */
 DSP_INLINE void take_smaller(uint32_t *a, uint32_t b)
 {
     uint32_t difference;
@@ -28,7 +22,7 @@ DSP_INLINE void channels(const struct window *w, int32_t c, int32_t words, int16
         const int16_t *x = row;
         for (int32_t left = w->columns; left > 0; left--) {
             if (words == 0 && is_max) {
-                take_larger(larger, (uint32_t)x[0]);
+                dsp_take_larger(larger, (uint32_t)x[0]);
             } else if (words == 0) {
                 sum[0] += x[0];
             }
@@ -36,7 +30,7 @@ DSP_INLINE void channels(const struct window *w, int32_t c, int32_t words, int16
             for (int32_t i = 0; i < words; i++) {
                 const uint32_t two = dsp_load(x + 2 * i);
                 if (is_max) {
-                    take_larger(&larger[i], two);
+                    dsp_take_larger(&larger[i], two);
                 } else {
                     sum[2 * i] += (int16_t)two;
                     sum[2 * i + 1] += (int32_t)two >> 16;
@@ -53,7 +47,7 @@ DSP_INLINE void channels(const struct window *w, int32_t c, int32_t words, int16
             const int32_t half = pixels / 2, first = average(sum[2 * i], pixels, half, 0);
             const int32_t second = words > 0 ? average(sum[2 * i + 1], pixels, half, 0) : 0;
             two = dsp_low_halves((uint32_t)first, (uint32_t)second);
-            take_larger(&two, low);
+            dsp_take_larger(&two, low);
         }
         take_smaller(&two, high);
         if (words > 0) {

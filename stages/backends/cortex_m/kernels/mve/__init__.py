@@ -16,6 +16,7 @@ from stages.backends.cortex_m.kernels.mve.prelu import MvePrelu
 from stages.backends.cortex_m.kernels.mve.products16 import MveProducts16
 from stages.backends.cortex_m.kernels.mve.resize import MveResize
 from stages.backends.cortex_m.kernels.mve.softmax import Softmax
+from stages.backends.cortex_m.kernels.mve.softmax16 import MveSoftmax16
 from stages.backends.cortex_m.kernels.mve.svdf import MveSvdf
 from stages.backends.cortex_m.kernels.mve.table import Table
 from stages.backends.cortex_m.kernels.mve.taps import DepthwiseTaps
@@ -46,6 +47,7 @@ FOLDER = KernelFolder(
         MveProducts16,
         MvePoolRows,
         MveResize,
+        MveSoftmax16,
         MveSvdf,
         Pool2d,
         Pool2d16,
