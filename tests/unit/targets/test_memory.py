@@ -140,3 +140,17 @@ def test_copied_weights_have_no_room_below_the_stack() -> None:
         script = fill(PIPELINE.parent / f"stages/backends/{family}/runtime/link.ld.in", memory)
         assert script.index(".stack (NOLOAD)") < script.index("*(.weights.ram)") < script.index(".bss (NOLOAD)")
     assert start_flags(memory) == ("-DCOPIED=COPY(0)",)
+
+
+@pytest.mark.parametrize(
+    ("reserve", "told"),
+    [
+        ({"code": "2M"}, "2,097,152 bytes reserved for code are more than the rom's 1,048,576"),
+        ({"data": "65K"}, "66,560 bytes reserved for data are more than the ram's 65,536"),
+    ],
+)
+def test_no_more_is_reserved_than_there_is(reserve: dict[str, str], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Memory.model_validate({"rom": ROM, "ram": RAM, "reserve": reserve})
+    # What is usually reserved need not be there.
+    Memory.model_validate({"rom": {**ROM, "length": "32K"}, "ram": {**RAM, "length": "2K"}, "stack": 1024})
