@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -350,3 +351,46 @@ def test_no_module_needs_a_group_to_be_imported() -> None:
     others = [path for path in modules if not path.is_relative_to(ROOT / front.replace(".", "/"))]
     assert len(others) < len(modules)
     assert [path for path in others if top.search(path.read_text())] == []
+
+
+def test_two_at_once_install_one_after_the_other(machine: Machine) -> None:
+    flock = shutil.which("flock")
+    assert flock is not None
+    (machine.bin / "flock").symlink_to(flock)
+    with (machine.project / "bootstrap").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        command = [str(machine.project / "bootstrap"), "env"]
+        waiting = subprocess.Popen(
+            command, env={"PATH": str(machine.bin)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline() == "bootstrap: waiting for another bootstrap of this project\n"
+        assert machine.calls() == []
+    assert waiting.communicate()[0].count("VIRTUAL_ENV=") == 1
+    assert machine.calls() == NEW
+    assert machine.bootstrap().stderr.startswith("bootstrap: ready.")
+    assert machine.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "without_venv", "packages"),
+    [("python3", True, "python3-venv"), ("", False, "python3 python3-venv")],
+)
+def test_what_python_lacks_is_installed(machine: Machine, name: str, without_venv: bool, packages: str) -> None:
+    machine.without("uv", "python3")
+    if name:
+        machine.program(name, PYTHON)
+    if without_venv:
+        machine.flag("without-venv")
+    machine.bootstrap()
+    assert machine.calls()[0] == f"{INSTALL} {packages}"
+
+
+@pytest.mark.parametrize(("group", "packages"), [("servers", "nginx-light"), ("hardware", "gdb-multiarch openocd")])
+def test_groups_bring_the_programs_that_they_drive(installed: Machine, group: str, packages: str) -> None:
+    done = installed.bootstrap("--with", group, "env")
+    assert done.returncode == 0
+    calls = installed.calls()
+    assert calls[0] == f"uv pip install {group}"
+    assert calls[1:] in ([f"{INSTALL} {packages}"], [])  # nginx may be in /usr/sbin of this machine
+    assert calls[1:] or group == "servers"

@@ -330,3 +330,17 @@ def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> Non
             refused.add(str(error).splitlines()[0].partition(": ")[2])
     assert any(message.startswith("a table of subgraph 0 points beyond the file") for message in refused)
     assert len(refused) > 10
+
+
+def test_of_graphs_without_a_signature_the_first_is_imported_and_stated() -> None:
+    data = together(function_of("tanh"), function_of("relu"))
+    result = normalized(data, "net")
+    assert result.data is data
+    assert result.notes == ("the file has 2 subgraphs and no signature: the first is imported",)
+    outcome(result)
+
+
+def test_composites_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stages.import_model.normalize.graph._MOST_OPERATORS", 3)
+    with pytest.raises(StageError, match="net has composites with 3 operators or more"):
+        normalized(with_composite(square_and_add()), "net")

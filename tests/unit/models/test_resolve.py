@@ -103,3 +103,13 @@ def test_file_that_is_larger_than_any_model_is_refused_unread(tmp_path: Path) ->
     with pytest.raises(StageError, match=r"large\.tflite has 2,147,483,649 bytes; a TFLite file has 2,147,483,648 at"):
         check_size(large)
     check_size(tmp_path / "none.tflite")
+
+
+def test_damaged_cache_is_downloaded_again(tmp_path: Path) -> None:
+    with server() as (url, asked):
+        model = UrlModel(url=url, sha256=DIGEST)
+        resolve(model, cache_dir=tmp_path)
+        (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        kept.write_bytes(b"half")
+        assert resolve(model, cache_dir=tmp_path) == CONTENT
+        assert len(asked) == 2 and kept.read_bytes() == CONTENT

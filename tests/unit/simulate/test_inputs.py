@@ -174,3 +174,40 @@ def test_an_array_of_another_type_is_refused_with_a_hint(tmp_path, dtype, port, 
     with pytest.raises(StageError, match=f"a.npy: holds {dtype}, the network's input x is {port['dtype']}") as caught:
         check_files(InputsConfig(files=("a.npy",)), {"a.npy": tmp_path / "a.npy"}, [port], None)
     assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("array", "told"),
+    [
+        (np.zeros((2, 4, 5), np.uint8), "holds uint8, the network's input x is int8"),
+        (np.zeros((2, 5, 4), np.int8), r"has shape \[2, 5, 4\], the network's input x is \[1, 4, 5\]"),
+        (np.zeros((0, 4, 5), np.int8), "it holds no inference"),
+    ],
+)
+def test_npy_that_does_not_fit_the_input_is_refused(tmp_path, array, told):
+    with pytest.raises(StageError, match=told):
+        make_inputs(InputsConfig(files=("x.npy",)), [INT8], save(tmp_path, array))
+
+
+@pytest.mark.parametrize("labels", [np.zeros(3, np.int64), np.zeros((2, 1), np.int64), np.zeros(2, np.float32)])
+def test_labels_that_do_not_fit_are_refused(tmp_path, labels):
+    np.save(tmp_path / "y.npy", labels)
+    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": tmp_path / "y.npy"}
+    with pytest.raises(StageError, match="is not one integer class for each of the 2 inferences"):
+        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (np.array([1, 10]), "label 10 of inference 1 is not a class: the network's first output has classes 0 to 9"),
+        (np.array([-1, 3]), "label -1 of inference 0 is not a class"),
+        (np.array([{}, {}]), "holds Python objects instead of numbers"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(tmp_path, labels, told):
+    np.save(tmp_path / "y.npy", labels)
+    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": tmp_path / "y.npy"}
+    with pytest.raises(StageError, match=told) as raised:
+        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files, classes=10)
+    assert "pickle" not in str(raised.value)

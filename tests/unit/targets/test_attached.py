@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
+from pipeline.plugins.discovery import plugins_of
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
 from stages.backends.targets.attached import Dma
@@ -94,3 +95,16 @@ def test_a_plug_ins_device_is_code_of_the_simulator_alone(tmp_path: Path) -> Non
     target = load_targets(Project(folder))["with-toy"]
     assert sorted(accelerator_code(target)) == ["accelerators/toy/__init__.py", "accelerators/toy/toy.c"]
     assert sorted(device_code(target)) == ["accelerators/toy/toy.cc"]
+
+
+def test_an_accelerator_named_as_a_folder_of_kernels(tmp_path: Path) -> None:
+    """Both are folders of the emitted sources, of one name."""
+    folder = project(tmp_path, BOARD.replace("kind: toy", "kind: acme"))
+    (folder / "plugins/accelerators/acme").mkdir()
+    (folder / "plugins/accelerators/acme/__init__.py").write_text("")
+    assert load_targets(Project(folder))["with-toy"].accelerator is not None
+    (folder / "plugins/accelerators/acme").rename(folder / "plugins/accelerators/generic")
+    (folder / "pipeline.yaml").write_text(BOARD.replace("kind: toy", "kind: generic"))
+    plugins_of.cache_clear()
+    with pytest.raises(RecipeError, match="accelerator 'generic' has the name of a folder of kernels or drivers"):
+        load_targets(Project(folder))

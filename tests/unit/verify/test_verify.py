@@ -16,6 +16,7 @@ from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.verify import STAGE
+from stages.verify.compare import difference
 from stages.verify.stage import VerifyConfig
 from tests.support.emitted import target_named
 
@@ -316,3 +317,10 @@ def test_a_model_on_which_litert_ends_is_explained_by_its_operator(tmp_path: Pat
         "LiteRT aborted with SIGABRT while it loaded the model",
         "in operator 0 (ADD) 'x', 'x' -> 'add'",
     ]
+
+
+def test_equal_nans_are_equal_and_infinities_are_far() -> None:
+    nan, inf = np.float32("nan"), np.float32("inf")
+    assert difference(np.array([nan, inf], np.float32), np.array([nan, inf], np.float32)) is None
+    found = difference(np.array([inf], np.float32), np.array([-inf], np.float32))
+    assert found is not None and found.relative == np.inf

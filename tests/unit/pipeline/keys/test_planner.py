@@ -97,3 +97,16 @@ def test_memory_limits_reach_the_stages_that_have_them(project: FakeProject) -> 
     assert limits == [None, 65536, 9]
     assert free["import"].identity == bound["import"].identity
     assert free["emit"].identity != bound["emit"].identity
+
+
+def test_a_stage_without_defaults_needs_an_entry(project: FakeProject) -> None:
+    class Needs(EmitConfig):
+        must: int
+
+    class EmitNeeds(FakeEmit):
+        config = Needs
+
+    project.registry = Registry([FakeImport(), EmitNeeds()])
+    project.recipe("schema: 1\ntarget: host\nmodel: {zoo: ds_cnn}\nstages: {import: {}}\n")
+    with pytest.raises(RecipeError, match=r"recipes/demo.yaml:4:9: stage 'emit' needs a value for: must\n"):
+        plan(project)

@@ -361,3 +361,14 @@ def test_the_page_says_how_long_silence_takes() -> None:
     assert f"{SECONDS:.0f} seconds for each {STEP:,} bytes" in page
     assert f"at most {SLOW_SECONDS / 60:.0f} minutes" in page and f"{FAST / 1e6:.0f} MB a second" in page
     assert health.SLOWEST == STEP / SECONDS and MOST_FAILURES * SECONDS <= MOST_WAITING
+
+
+def test_a_slow_link_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long an object takes in all."""
+    monkeypatch.setattr(exchange, "SECONDS", 0.8)
+    monkeypatch.setattr(exchange, "STEP", 5_000)
+    parts: list[bytes | float] = [OK + b"Content-Length: 100000\r\n\r\n"]
+    for _ in range(20):
+        parts += [bytes(5_000), 0.08]
+    with serving(answering(*parts)) as server:
+        assert fetched(HttpTransport(RemoteSettings(server.url))) == (True, 100_000)

@@ -18,6 +18,7 @@ from pipeline.remote.settings import RemoteSettings, remote_settings
 from pipeline.remote.transport import RemoteError
 from stages.import_model.model_files import model_inputs
 from stages.ir.models.spec import UrlModel
+from stages.support.messages import escape
 
 SECRET = "s3cr/t'&\"%é"
 PARTS = ("s3cr", "\\u0142", "ł")
@@ -95,3 +96,10 @@ def test_addresses_of_models() -> None:
     """What follows the ? may be a key: it is in no manifest. A version behind an @ is no password."""
     model = UrlModel(url="https://cdn.example/npm/net@1.0/x.tflite?sig=s3cr", sha256=SHA)
     assert no_secret(str(model_inputs(model).model_entry)) and no_secret(model.source)
+
+
+def test_what_is_shown_has_no_password_however_it_is_cut() -> None:
+    url = f"https://me:{'s3cr' * 100}@host/x"
+    for show in (escape.name, escape.line, escape.log_line, escape.message, escape.markdown, escape.quoted):
+        assert no_secret(show(f"see {url}")) and "host" in show(f"see {url}")
+    assert escape.name("https://host/a@b") == "https://host/a@b"
