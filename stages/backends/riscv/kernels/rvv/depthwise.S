@@ -22,31 +22,33 @@
     .set X_STEP, 24
     .set COLUMN1, 28
     .set COLUMN2, 32
-    .set ZERO_POINT, 36
-    .set LOW, 40
-    .set HIGH, 44
-    .set TAPS, 48
-    .set TAP_ROWS, 52
-    .set TAP_COLUMNS, 56
-    .set HEIGHT, 60
-    .set ROW, 64
-    .set TOP, 68
-    .set OUT_HEIGHT, 72
-    .set OUT_ROW, 76
-    .set LINE, 80
-    .set LINE_STEP, 84
-    .set RING, 88
-    .set SPAN, 92
-    .set LOADED, 96
-    .set SKIPPED, 100
-    .set FILL, 104
-    .set IS_UNSIGNED, 108
-    .set PHASES, 112
-    .set CHUNK, 116
-    .set CHUNK_STEP, 120
-    .set CHANNELS, 124
-    .set MULTIPLIER, 128
-    .set PIXEL_STEP, 132
+    .set GROUP_X, 36
+    .set GROUP_Y, 40
+    .set ZERO_POINT, 44
+    .set LOW, 48
+    .set HIGH, 52
+    .set TAPS, 56
+    .set TAP_ROWS, 60
+    .set TAP_COLUMNS, 64
+    .set HEIGHT, 68
+    .set ROW, 72
+    .set TOP, 76
+    .set OUT_HEIGHT, 80
+    .set OUT_ROW, 84
+    .set LINE, 88
+    .set LINE_STEP, 92
+    .set RING, 96
+    .set SPAN, 100
+    .set LOADED, 104
+    .set SKIPPED, 108
+    .set FILL, 112
+    .set IS_UNSIGNED, 116
+    .set PHASES, 120
+    .set CHUNK, 124
+    .set CHUNK_STEP, 128
+    .set CHANNELS, 132
+    .set MULTIPLIER, 136
+    .set PIXEL_STEP, 140
 
     /* `operation` on the sums of `count` vectors */
     .macro sums count, operation, operands:vararg
@@ -309,20 +311,13 @@
     .set AT_LINES_END, 22*REGISTER_BYTES
     .set AT_TABLE, 23*REGISTER_BYTES
     .set AT_CHANNELS_LEFT, 24*REGISTER_BYTES
-    .set AT_GROUP_LANES, 25*REGISTER_BYTES
-    .set FRAME, 30*REGISTER_BYTES + 15 & -16
+    .set FRAME, 25*REGISTER_BYTES + 15 & -16
 
     .macro saved operation
     .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     \operation s\number, \number*REGISTER_BYTES(sp)
     .endr
     \operation ra, 12*REGISTER_BYTES(sp)
-    .endm
-
-    .macro group_pointers operation
-    .irp number, 0, 1, 2, 3
-    \operation a\number, (26 + \number)*REGISTER_BYTES(sp)
-    .endr
     .endm
 
     /* Saves registers, fills the lines with the zero point, and loads the lines of each row of windows. The arguments are those
@@ -356,7 +351,7 @@
     SX s7, AT_LINES_END(sp)
     lw t2, OUT_HEIGHT(ra)
     SX t2, AT_ROWS_LEFT(sp)
-    srli a2, t1, 1
+    mv a2, t1
     jal t0, rvv_depthwise_fill
     lw s6, SPAN(ra)
     j 6f
@@ -427,8 +422,6 @@
 10: /* a group: a0 to a4 and s0 point to it; t3 channels are left */
     next_lanes t3
     SX t3, AT_CHANNELS_LEFT(sp)
-    SX t5, AT_GROUP_LANES(sp)
-    group_pointers SX
     lw t6, LANES(ra)
     slli t4, t6, 1
     slli t6, t6, 2
@@ -458,13 +451,12 @@
     vectors windows_3x3, \shape, \mode, \clipped
     LX t3, AT_CHANNELS_LEFT(sp)
     beqz t3, 60f
-    LX t5, AT_GROUP_LANES(sp)
-    group_pointers LX
-    slli t4, t5, 1
-    add a0, a0, t5
+    lw t4, GROUP_X(ra)
+    lw t5, GROUP_Y(ra)
     add a1, a1, t4
     add a2, a2, t4
     add a3, a3, t4
+    add a0, a0, t5
     lw t4, LANES(ra)
     slli t4, t4, 1
     add s0, a6, t4
@@ -521,23 +513,21 @@
     lw s5, TAPS(ra)
     slli s1, s1, 1
     mul s5, s5, s1
-    li s6, 0
+    li s3, 0
     lw s7, ELEMENTS(ra)
     row_fields \clipped
-10: /* a group: a0, a4 and s0 point to it; s6 is its place in the lines; s7 channels are left */
+10: /* a group: a0, a4 and s0 point to it; s3 is its place in the lines; s7 channels are left */
     next_lanes s7
-    mv s3, s6
-    mv s8, a0
-    mv a2, t5
     add a6, s0, s5
     slli t6, s1, 1
     add a5, a4, t6
     add t6, a5, t6
     vectors windows_\shape, \shape, \mode, \clipped
     beqz s7, 60f
-    add a0, s8, a2
-    add s6, s6, a2
-    add s6, s6, a2
+    lw t4, GROUP_X(ra)
+    lw t5, GROUP_Y(ra)
+    add s3, s3, t4
+    add a0, a0, t5
     add s0, a6, s1
     slli t4, s1, 1
     add a4, t6, t4
@@ -561,45 +551,70 @@
     modes image_of_any, slide
     modes image_of_any, any
 
-    /* Fills a2 elements from s0 on with the zero point. Returns to t0; ra points to the fields. */
+    /* Fills a2 bytes from s0 on with the zero point. Returns to t0; ra points to the fields. */
     function rvv_depthwise_fill
     lw t2, FILL(ra)
-    mv a0, s0
-    vsetvli t1, a2, e16, m8, ta, ma
+    vsetvli t1, zero, e16, m8, ta, ma
     vmv.v.x v0, t2
-1:  vsetvli t1, a2, e16, m8, ta, ma
+    slli t1, t1, 1
+    mv a0, s0
+    add a2, a2, a0      /* the end */
+    sub t3, a2, t1      /* the last whole vector */
+    bltu t3, a0, 2f
+1:  vse16.v v0, (a0)
+    add a0, a0, t1
+    bgeu t3, a0, 1b
+2:  sub t1, a2, a0
+    srli t1, t1, 1
+    vsetvli zero, t1, e16, m8, ta, ma
     vse16.v v0, (a0)
-    slli t2, t1, 1
-    sub a2, a2, t1
-    add a0, a0, t2
-    bnez a2, 1b
     jr t0
     end_function rvv_depthwise_fill
 
-    /* From x (a1) to the line (a0), a2 bytes as 16 bits: as they lie, or by index, t5 at a time (struct rvv_depthwise).
-     * Then jumps to `end`. */
-    .macro widen widened, end
+    /* A part of a row. a0: place in the line; a1: in the image; a2: its elements */
+    .macro next_part end
+    lw a0, 0(s5)
+    lw a1, 4(s5)
+    lw a2, 8(s5)
+    slli a0, a0, 1
+    add a0, a0, s0
+    add a1, a1, s1
+    addi s5, s5, 12
+    blez a2, \end
+    .endm
+
+    .macro end_part first
+    addi s4, s4, -1
+    bnez s4, \first
+    jr t0
+    .endm
+
+    /* Bytes become 16 bits, as they lie. */
+    .macro copied widened
     vsetvli t1, zero, e8, m4, ta, ma
     slli t2, t1, 1
+1:  next_part 4f
     add a2, a2, a1      /* the end */
     sub t3, a2, t1      /* the last whole vector */
-    bltu t3, a1, 2f
-1:  vle8.v v0, (a1)
+    bltu t3, a1, 3f
+2:  vle8.v v0, (a1)
     add a1, a1, t1
     \widened v8, v0
     vse16.v v8, (a0)
     add a0, a0, t2
-    bgeu t3, a1, 1b
-2:  sub t1, a2, a1
-    beqz t1, \end
-    vsetvli zero, t1, e8, m4, ta, ma
+    bgeu t3, a1, 2b
+3:  sub t4, a2, a1
+    beqz t4, 4f
+    vsetvli zero, t4, e8, m4, ta, ma
     vle8.v v0, (a1)
     \widened v8, v0
     vse16.v v8, (a0)
-    j \end
+    vsetvli zero, t1, e8, m4, ta, ma
+4:  end_part 1b
     .endm
 
-    .macro gather widened, end
+    /* Bytes become 16 bits, by index, t5 at a time (struct rvv_depthwise). */
+    .macro gathered widened
     lw t1, CHANNELS(ra)
     lw t2, MULTIPLIER(ra)
     lw t3, PIXEL_STEP(ra)
@@ -611,49 +626,43 @@
     vmacc.vx v0, t3, v8
     lw t3, CHUNK_STEP(ra)
     slli t1, t5, 1
-1:  bltu t5, a2, 2f
-    mv t5, a2
-2:  vsetvli zero, t5, e8, m4, ta, ma
-    vluxei16.v v8, (a1), v0
+    vsetvli zero, t5, e8, m4, ta, ma
+1:  next_part 4f
+    blt a2, t5, 3f
+2:  vluxei16.v v8, (a1), v0
+    sub a2, a2, t5
     \widened v16, v8
     vse16.v v16, (a0)
     add a1, a1, t3
     add a0, a0, t1
-    sub a2, a2, t5
-    bnez a2, 1b
-    j \end
+    bge a2, t5, 2b
+3:  beqz a2, 4f
+    vsetvli zero, a2, e8, m4, ta, ma
+    vluxei16.v v8, (a1), v0
+    \widened v16, v8
+    vse16.v v16, (a0)
+    vsetvli zero, t5, e8, m4, ta, ma
+4:  end_part 1b
     .endm
 
     /* Loads a row of the image (s1), whose number is s2, to a line (s0): its columns in the image, or the zero point where it is
      * padding. s3: `columns`. Returns to t0; ra points to the fields. */
     function rvv_depthwise_line
     lw t1, HEIGHT(ra)
-    bltu s2, t1, 3f
+    bltu s2, t1, 5f
     lw a2, LINE(ra)
-    srli a2, a2, 1
     j rvv_depthwise_fill
-3:  lw t1, TAP_COLUMNS(ra)
+5:  lw t1, TAP_COLUMNS(ra)
+    lw t5, CHUNK(ra)
+    lw t4, IS_UNSIGNED(ra)
     lw s4, PHASES(ra)
     slli t1, t1, 2
     add s5, s3, t1
-4:  lw a0, 0(s5)
-    lw a1, 4(s5)
-    lw a2, 8(s5)
-    slli a0, a0, 1
-    add a0, a0, s0
-    add a1, a1, s1
-    addi s5, s5, 12
-    blez a2, 9f
-    lw t4, IS_UNSIGNED(ra)
-    lw t5, CHUNK(ra)
-    bnez t4, 6f
-    bnez t5, 5f
-    widen vwcvt.x.x.v, 9f
-5:  gather vwcvt.x.x.v, 9f
-6:  bnez t5, 7f
-    widen vwcvtu.x.x.v, 9f
-7:  gather vwcvtu.x.x.v, 9f
-9:  addi s4, s4, -1
-    bnez s4, 4b
-    jr t0
+    bnez t4, 7f
+    bnez t5, 6f
+    copied vwcvt.x.x.v
+6:  gathered vwcvt.x.x.v
+7:  bnez t5, 8f
+    copied vwcvtu.x.x.v
+8:  gathered vwcvtu.x.x.v
     end_function rvv_depthwise_line

@@ -14,6 +14,7 @@
  * vectors      whole vectors of a row of outputs in each group; behind them are `tail` elements
  * y_step       bytes between the outputs of two vectors
  * x_step       bytes of a line between the first taps of two vectors; column1, column2: from one tap to the next
+ * group_x      bytes of a line from the end of a row of windows to the next group; group_y: bytes of the output
  * row, out_row bytes of a row of the image and of the output
  * line         bytes of a line; line_step: to the next row of a window; ring: of all lines
  * span         lines that are loaded for the first row of windows; `loaded` for each other, behind `skipped` rows
@@ -24,7 +25,7 @@
  */
 struct rvv_depthwise {
     int32_t lanes, vector, elements, vectors, tail;
-    int32_t y_step, x_step, column1, column2;
+    int32_t y_step, x_step, column1, column2, group_x, group_y;
     int32_t zero_point, low, high, taps, kernel_height, kernel_width;
     int32_t height, row, top, out_height, out_row;
     int32_t line, line_step, ring, span, loaded, skipped, fill, is_unsigned;

@@ -26,7 +26,7 @@ FIELDS = Structure(
     "rvv_depthwise",
     (
         *("lanes", "vector", "elements", "vectors", "tail", "y_step", "x_step", "column1", "column2"),
-        *("zero_point", "low", "high", "taps", "kernel_height", "kernel_width"),
+        *("group_x", "group_y", "zero_point", "low", "high", "taps", "kernel_height", "kernel_width"),
         *("height", "row", "top", "out_height", "out_row"),
         *("line", "line_step", "ring", "span", "loaded", "skipped", "fill", "is_unsigned"),
         *("phases", "chunk", "chunk_step", "channels", "multiplier", "pixel_step"),
@@ -237,6 +237,8 @@ def fields(view: LayerView, lines: Lines) -> dict[str, int]:
         "x_step": lines.x_step,
         "column1": steps[0] if steps else 0,
         "column2": steps[1] if len(steps) > 1 else 0,
+        "group_x": vector * _INT16 - out_width // lines.pixels * lines.x_step,
+        "group_y": vector - out_width * channels,
         "zero_point": op.output_zero_point,
         "low": op.act_min,
         "high": op.act_max,
