@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 #: Options of objdump: print no short names for special uses of an instruction, such as `mv` for `addi`.
 OBJDUMP_OPTIONS = ("-M", "no-aliases")
 
-_REGISTER = re.compile(r"\b(?:zero|ra|sp|gp|tp|a[0-7]|t[0-6]|s1[01]|s[0-9]|f[ats]1[01]|f[ats][0-9])\b")
+_REGISTER = re.compile(
+    r"\b(?:zero|ra|sp|gp|tp|a[0-7]|t[0-6]|s1[01]|s[0-9]|f[ats]1[01]|f[ats][0-9]|v[12]?[0-9]|v3[01])\b"
+)
 _ADDRESS = re.compile(r"\(([a-z0-9]+)\)")
-_STORE = re.compile(r"^(?:s[bhwd]|f?s[wd]sp|f?s[wd]|fs[hwdq])$")
+_STORE = re.compile(r"^(?:s[bhwd]|f?s[wd]sp|f?s[wd]|fs[hwdq]|vs(?:s?(?:seg\d)?e\d+|[uo]x(?:seg\d)?ei\d+|m|\dr)\.v)$")
+_ACCUMULATES = re.compile(r"^v(?:f?w?n?m(?:acc|add|sac|sub)|qdot|dot4a)")
 _BRANCH = re.compile(r"^b(?:eq|ne|lt|ge|ltu|geu|eqz|nez)$")
 _OVERWRITES = frozenset(("mv", "li", "lui", "auipc", "addi4spn", "lw", "lwsp", "jal"))
 _NO_RESULT = frozenset(("j", "jr", "nop", "ebreak", "ecall", "fence", "fence.i", "mret"))
@@ -45,5 +48,6 @@ def _read_and_written(mnemonic: str, given: list[str], *, compressed: bool) -> t
         return frozenset(given), frozenset()
     if compressed and mnemonic == "jalr":
         return frozenset(given), frozenset({"ra"})
-    read = given if compressed and mnemonic not in _OVERWRITES else given[1:]
+    reads_result = _ACCUMULATES.match(mnemonic) or (compressed and mnemonic not in _OVERWRITES)
+    read = given if reads_result else given[1:]
     return frozenset(read), frozenset(given[:1])

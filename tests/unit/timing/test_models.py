@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from stages.backends.riscv import decode_riscv
 from stages.backends.targets.timing import Timing
 from stages.backends.timing.table import timed
 from tests.support.timed import cycles, lines, model, straight
@@ -99,6 +100,22 @@ def test_a_long_instruction_at_no_multiple_of_four_is_fetched_in_two():
     assert [one.entered[1] - one.follows[1] for one in at] == [0, 1]
     (load,) = timed(lines(["lw a0,0(a1)"], size=4, start=258), model("cv32e40p"))
     assert load.entered == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "reads", "writes"),
+    [
+        ("vsetvli t0,a3,e8,m8,ta,ma", {"a3"}, {"t0"}),
+        ("vlse8.v v8,(a0),a4", {"a0", "a4"}, {"v8"}),
+        ("vsse8.v v8,(a0),a4", {"a0", "a4", "v8"}, set()),
+        ("vsub.vx v8,v8,a7,v0.t", {"v8", "a7", "v0"}, {"v8"}),
+        ("vwmacc.vx v16,a5,v12", {"v16", "a5", "v12"}, {"v16"}),
+        ("vmv.x.s a0,v1", {"v1"}, {"a0"}),
+    ],
+)
+def test_registers_of_vector_instructions(text, reads, writes):
+    (found,) = decode_riscv.decode(lines([text], size=4))
+    assert (found.reads, found.writes) == (reads, writes)
 
 
 def test_an_instruction_that_no_class_has_is_reported():

@@ -89,10 +89,13 @@ def test_turns_of_a_loop_on_riscv(tmp_path, timing, work, turn):
     assert once.cycles[1] - nothing.cycles[1] == turn - 2
 
 
-@needs_qemu
-def test_an_instruction_without_a_class_is_reported_where_it_ran(tmp_path):
-    text = ARM.replace("%s", "dsb")
-    first, *rest = run_timed(load_target("cortex-m4"), text, tmp_path)[::2]
+@pytest.mark.parametrize("target", [pytest.param("cortex-m4", marks=needs_qemu), "rv32imc-scalar"])
+def test_an_instruction_without_a_class_is_reported_where_it_ran(tmp_path, target):
+    if target == "cortex-m4":
+        chosen, text = load_target(target), ARM.replace("%s", "dsb")
+    else:
+        chosen, text = target_with(target, "cv32e40p"), RISCV.replace("%s", "fence")
+    first, *rest = run_timed(chosen, text, tmp_path)[::2]
     assert first.untimed == 0 and all(one.untimed for one in rest)
 
 

@@ -42,7 +42,9 @@ class Tracer : public memtracer_t {
 
     if (one->flags & OPENS) write();
     if (one->flags & READS) {
+      if (is_due_ && sum_.untimed == 0) sum_.untimed = record_.untimed;
       record_ = sum_;
+      sum_.untimed = 0;
       is_due_ = true;
     }
     bool follows = last_ != nullptr && last_->address + last_->size == address;
@@ -61,7 +63,6 @@ class Tracer : public memtracer_t {
   // Writes the record of the last reading when it is certain that it is not repeated: on RV32 it is, after a carry.
   void write() {
     if (is_due_ && std::fwrite(&record_, sizeof record_, 1, log_) != 1) cycles_fail("cannot write", CYCLES_LOG);
-    if (is_due_) sum_.untimed = 0;
     is_due_ = false;
   }
 
