@@ -4,7 +4,6 @@ from stages.backends.generic.kernels.generic import (
     choices,
     convolution,
     depthwise,
-    division16,
     elementwise,
     interpolation,
     log_mel,
@@ -22,7 +21,6 @@ from stages.backends.generic.kernels.generic import (
     sixteen,
     stepped,
     svdf,
-    variables,
 )
 from stages.backends.kernels.folder import KernelFolder
 
@@ -34,7 +32,6 @@ FOLDER = KernelFolder(
         *sixteen.KERNELS,
         *stepped.KERNELS,
         *depthwise.KERNELS,
-        *division16.KERNELS,
         *elementwise.KERNELS,
         *interpolation.KERNELS,
         *log_mel.KERNELS,
@@ -49,7 +46,6 @@ FOLDER = KernelFolder(
         *signal.KERNELS,
         *signal_memory.KERNELS,
         *svdf.KERNELS,
-        *variables.KERNELS,
     ),
     sums=(row_sums.RowSums,),
 )

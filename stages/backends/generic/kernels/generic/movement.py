@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.kernels.copies import (
     RESHAPES,
+    RUN_BYTES,
     SLICES,
     Copy,
     copy_of,
@@ -164,6 +165,29 @@ class Slide(_Copying):
         return [slide_of(view)]
 
 
+class Variable(Kernel):
+    """Copy by one memcpy. State has the layout of the file."""
+
+    name = "generic.variable"
+    ops: ClassVar[frozenset[str]] = frozenset({"read_variable", "assign_variable"})
+    sources = ("copy.c",)
+    headers: ClassVar[tuple[str, ...]] = ("copy.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        return "" if x.lies_as(y.layout) else f"input in {x.layout}, output in {y.layout}"
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return 20 instructions per call and 0.5 per byte, or 5 per element for few elements."""
+        y = view.outputs[0]
+        return 20 + 0.5 * y.bytes if y.bytes >= RUN_BYTES else 5.0 * y.elements
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.generic.kernels.generic.movement_tir import whole
+
+        return whole(view)
+
+
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
     """Return the instructions of a copy: by words, by memcpy, or by a loop over the innermost axis."""
     costs, run = costs_of(target).copies, copy.axes[-1]
@@ -180,4 +204,4 @@ def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) 
     return rows * (costs.loop + (costs.near if is_near or run.extent <= 2 else costs.element) * run.extent)
 
 
-KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move, Slide)
+KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move, Slide, Variable)
