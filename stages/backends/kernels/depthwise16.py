@@ -1,6 +1,7 @@
 """DEPTHWISE_CONV_2D of int16 activations, channel multiplier 1: shared by all families.
 
-Each family has C for one pixel, D16_PIXEL of include/depthwise16_image.h. The header describes the rest.
+Each family has C for one pixel, D16_PIXEL of include/depthwise16_clipped.h or include/depthwise16_image.h. The headers
+describe the rest.
 """
 
 from __future__ import annotations
@@ -34,27 +35,34 @@ class Prices16:
     tap       per copied window element, for all channels: `copied` per group of channels; in an incomplete last
               group `single` per channel and `filled` per missing channel
     by_lanes  extra per element that is read in place if channels are not whole groups
+
+    Kernels that clip windows copy nothing.
     """
 
     pixel: float
     group: float
     row: float
     product: float
-    tap: float
-    copied: float
-    single: float
-    filled: float
+    tap: float = 0.0
+    copied: float = 0.0
+    single: float = 0.0
+    filled: float = 0.0
     by_lanes: float = 0.0
 
 
 class Depthwise16(Kernel):
-    """Depthwise convolution of NHWC images, one pixel at a time. `function` is the C function of the family."""
+    """Depthwise convolution of NHWC images, one pixel at a time.
+
+    function  the C function of the family
+    clips     it reads all windows in place, clipped to the image; else it copies windows at the edges
+    """
 
     bits = 16
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
     roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
     function: ClassVar[str]
+    clips: ClassVar[bool] = False
     prices: ClassVar[Prices16]
 
     @abstractmethod
@@ -85,12 +93,12 @@ class Depthwise16(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.kernels.tir.depthwise16 import depthwise16
 
-        return depthwise16(view, self.lanes(target), self.function)
+        return depthwise16(view, self.lanes(target), self.function, panel=not self.clips)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         op, y, group, price = view.op, view.outputs[0], self.lanes(target).group, self.prices
         taps, inner = prod(op.kernel), 1.0
-        for axis, size in enumerate(y.shape[1:3]):
+        for axis, size in enumerate(() if self.clips else y.shape[1:3]):
             inner *= len(whole_windows(view, axis)) / size
         groups_filled, rest = divmod(y.shape[3], group)
         copied = (
@@ -98,7 +106,7 @@ class Depthwise16(Kernel):
             + groups_filled * price.copied
             + (rest * price.single + (group - rest) * price.filled if rest else 0.0)
         )
-        if not self.is_in_place(y.shape[3], target):
+        if not self.clips and not self.is_in_place(y.shape[3], target):
             inner = 0.0
         row = 0.0 if op.kernel == (3, 3) else price.row  # which has separate code
         product = price.product + (inner * price.by_lanes if rest else 0.0)

@@ -20,13 +20,7 @@
 
 #include <stddef.h>
 
-#include "scale16.h"
-
-struct fl_depthwise16 {
-    int32_t height, width, channels;
-    int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left, out_width;
-    int32_t out_height, low, high;
-};
+#include "depthwise16_fields.h"
 
 S16_INLINE void D16_PIXEL(const int16_t *x, int32_t row, int32_t column, const int8_t *w, const struct s16_channel *of, int16_t *y,
                           const struct fl_depthwise16 *p, int32_t kernel_height, int32_t kernel_width);

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 Expr = Any  # a TIR expression or a Python int
 
 
-def depthwise16(view: LayerView, lanes: Lanes, function: str) -> Lowering:
-    """Return the loop over images around the block of one image."""
+def depthwise16(view: LayerView, lanes: Lanes, function: str, *, panel: bool) -> Lowering:
+    """Return the loop over images around the block of one image.
+
+    With `panel` the C function gets scratch for the elements of a window.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     groups, steps = lanes.groups(view), lanes.steps(view)
     kernel, word = tuple(op.kernel), lanes.group * lanes.taps
@@ -45,20 +48,22 @@ def depthwise16(view: LayerView, lanes: Lanes, function: str) -> Lowering:
         Operand("channels", (groups * lanes.group, 4), "int32"),
         Operand("fields", FIELDS.shape, "int32"),
     )
+    scratch = [Operand("acc", (1,), "int64", "rw")]
+    if panel:
+        scratch.insert(0, Operand("panel", (kernel[0] * kernel[1] * groups * lanes.group,), "int16", "rw"))
     operands = (
         Operand("x", x.shape[1:], "int16"),
         *constants,
         Operand("y", y.shape[1:], "int16", "w"),
-        Operand("panel", (kernel[0] * kernel[1] * groups * lanes.group,), "int16", "rw"),
-        Operand("acc", (1,), "int64", "rw"),
+        *scratch,
     )
-    arguments = lambda b: [b.x, b.w, b.channels, b.y, b.panel, b.fields]  # noqa: E731
+    arguments = lambda b: [b.x, b.w, b.channels, b.y, *([b.panel] if panel else []), b.fields]  # noqa: E731
     block = Block("image", operands, meaning, function, arguments)
     with Function("depthwise_conv2d") as f:
         source = f.input(0, x.shape, "int16")
         buffers = {c.name: f.constant("weights" if c.name == "w" else c.name, c.shape, c.dtype) for c in constants}
         out = f.output(0, y.shape, "int16")
-        buffers |= {"panel": f.scratch("panel", operands[-2].shape, "int16"), "acc": f.scratch("acc", (1,), "int64")}
+        buffers |= {operand.name: f.scratch(operand.name, operand.shape, operand.dtype) for operand in scratch}
         with f.loop(("n", y.shape[0])) as (n,):
             f.place(block, x=(source, n, 0, 0, 0), y=(out, n, 0, 0, 0), **buffers)
     return f.lowering()

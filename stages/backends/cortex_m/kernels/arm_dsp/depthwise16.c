@@ -5,8 +5,7 @@
 
 #define D16_GROUP 4
 #define D16_PIXEL pixel
-#define D16_COPY copy
-#define D16_ZERO zero
+#include "depthwise16_clipped.h"
 
 /* Sums of four channels. */
 struct four {
@@ -33,33 +32,20 @@ DSP_INLINE void add_products(struct four *sums, const int16_t **x, const int8_t 
             : "memory");
 }
 
-DSP_INLINE void copy(int16_t *to, const int16_t *from, int32_t count)
+/* The same for the last 1 to 3 channels; the weights of the missing channels are 0. */
+DSP_INLINE void add_products_of(int32_t channels, struct four *sums, const int16_t **x, const int8_t **w, int32_t column)
 {
-    for (; count >= 16; count -= 16) {
-#pragma GCC unroll 8
-        for (int32_t k = 0; k < 16; k += 2) {
-            dsp_store(to + k, dsp_load(from + k));
-        }
-        to += 16;
-        from += 16;
+    const uint32_t weights = dsp_load(*w), low = channels > 1 ? dsp_load(*x) : (uint16_t)(*x)[0];
+    sums->a += (int16_t)low * (int8_t)weights;
+    if (channels > 1) {
+        sums->b += ((int32_t)low >> 16) * (int8_t)(weights >> 16);
     }
-    for (; count > 0; count -= 2) {
-        dsp_store(to, dsp_load(from));
-        to += 2;
-        from += 2;
+    if (channels > 2) {
+        sums->c += (*x)[2] * (int8_t)(weights >> 8);
     }
+    *x = (const int16_t *)((const char *)*x + column);
+    *w += 4;
 }
-
-DSP_INLINE void zero(int16_t *to, int32_t count)
-{
-    for (; count > 0; count -= 4) {
-        dsp_store(to, 0);
-        dsp_store(to + 2, 0);
-        to += 4;
-    }
-}
-
-#include "depthwise16_image.h"
 
 /* Results of two channels; bounds are in both halves. */
 DSP_INLINE uint32_t two_results(int32_t a, int32_t b, const struct s16_channel *of, uint32_t low, uint32_t high)
@@ -79,43 +65,56 @@ DSP_INLINE uint32_t two_results(int32_t a, int32_t b, const struct s16_channel *
     return both;
 }
 
+/* The taps of up to four channels. */
+DSP_INLINE struct four sums_of(int32_t channels, const int16_t *x, int32_t row, int32_t column, const int8_t **w,
+                               const struct s16_channel *of, struct d16_taps t)
+{
+    struct four sums = {(int32_t)of[0].bias, (int32_t)of[1].bias, (int32_t)of[2].bias, (int32_t)of[3].bias};
+#pragma GCC unroll 3
+    for (int32_t ky = 0; ky < t.rows; ky++) {
+        const int16_t *at = x;
+#pragma GCC unroll 3
+        for (int32_t kx = 0; kx < t.columns; kx++) {
+            if (channels >= 4) {
+                add_products(&sums, &at, w, 2 * column);
+            } else {
+                add_products_of(channels, &sums, &at, w, 2 * column);
+            }
+        }
+        x += row;
+        *w += t.row_gap;
+    }
+    return sums;
+}
+
 DSP_INLINE void pixel(const int16_t *x, int32_t row, int32_t column, const int8_t *w, const struct s16_channel *of, int16_t *y,
-                      const struct fl_depthwise16 *p, int32_t height, int32_t width)
+                      const struct fl_depthwise16 *p, struct d16_taps t)
 {
     const uint32_t low = dsp_low_halves((uint32_t)p->low, (uint32_t)p->low);
     const uint32_t high = dsp_low_halves((uint32_t)p->high, (uint32_t)p->high);
-    for (int32_t left = p->channels; left > 0; left -= 4) {
-        struct four sums = {(int32_t)of[0].bias, (int32_t)of[1].bias, (int32_t)of[2].bias, (int32_t)of[3].bias};
-        const int16_t *line = x;
-#pragma GCC unroll 3
-        for (int32_t ky = 0; ky < height; ky++) {
-            const int16_t *at = line;
-#pragma GCC unroll 3
-            for (int32_t kx = 0; kx < width; kx++) {
-                add_products(&sums, &at, &w, 2 * column);
-            }
-            line += row;
-        }
-        const uint32_t ab = two_results(sums.a, sums.b, of, low, high), cd = two_results(sums.c, sums.d, of + 2, low, high);
-        if (left >= 4) {
-            dsp_store(y, ab);
-            dsp_store(y + 2, cd);
-        } else {
-            y[0] = (int16_t)ab;
-            if (left > 1) {
-                y[1] = (int16_t)(ab >> 16);
-            }
-            if (left > 2) {
-                y[2] = (int16_t)cd;
-            }
-        }
+    for (int32_t left = p->channels - t.rest; left > 0; left -= 4) {
+        const struct four sums = sums_of(4, x, row, column, &w, of, t);
+        dsp_store(y, two_results(sums.a, sums.b, of, low, high));
+        dsp_store(y + 2, two_results(sums.c, sums.d, of + 2, low, high));
+        w += t.group_gap;
         x += 4;
         y += 4;
         of += 4;
     }
+    if (t.rest == 3) {
+        const struct four sums = sums_of(3, x, row, column, &w, of, t);
+        dsp_store(y, two_results(sums.a, sums.b, of, low, high));
+        y[2] = (int16_t)two_results(sums.c, sums.d, of + 2, low, high);
+    } else if (t.rest == 2) {
+        const struct four sums = sums_of(2, x, row, column, &w, of, t);
+        dsp_store(y, two_results(sums.a, sums.b, of, low, high));
+    } else if (t.rest == 1) {
+        const struct four sums = sums_of(1, x, row, column, &w, of, t);
+        y[0] = (int16_t)two_results(sums.a, sums.b, of, low, high);
+    }
 }
 
-void arm_dsp_depthwise16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, int16_t *panel, const void *parameters)
+void arm_dsp_depthwise16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, const void *parameters)
 {
-    d16_image(x, w, channels, y, panel, parameters);
+    d16_image(x, w, channels, y, parameters);
 }

@@ -18,7 +18,8 @@ class ArmDepthwise16(Depthwise16):
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "arm_dsp_depthwise16"
-    prices = Prices16(68.0, 58.0, 19.0, 9.5, 55.0, 5.5, 12.0, 10.0)
+    clips = True
+    prices = Prices16(80.0, 55.0, 19.0, 9.5, by_lanes=3.0)
 
     def lanes(self, target: Target) -> Lanes:
         return Lanes(group=4, taps=1, inner=2, apart=2, outer=1)

@@ -19,7 +19,8 @@ class MveDepthwise16(Depthwise16):
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "mve_depthwise16"
-    prices = Prices16(90.0, 40.0, 3.0, 6.5, 30.0, 6.2, 6.0, 9.0)
+    clips = True
+    prices = Prices16(90.0, 40.0, 3.0, 8.0, by_lanes=1.5)
 
     def lanes(self, target: Target) -> Lanes:
         return Lanes(group=8, taps=1, inner=8, apart=1, outer=0)
