@@ -5,10 +5,10 @@ Frame x int16, N points of the FFT, `high(a, b)` = floor(a * b / 2**32), floors 
   y[i] = x[i] * 2**15                                   without pre-emphasis
   y[i] = x[i] * 2**15 - c * x[i - 1]                    with it; c has 15 bits, and the frame begins with x[-1]
   s    = the left shift, 0 to 16, after which each y fits 32 bits
-  v[i] = high(y[i] * 2**s, window[i])                   window: 31 bits; at most 2**30
+  v[i] = high(y[i] * 2**s, window[i])                   window: 30 bits; |v| is at most 2**29
   X[k] = sum of v[i] * exp(-2j pi i k / N) / N          `spectrum`
   E[k] = re**2 + im**2 (power 2), or its root (power 1, `root`)
-  S[m] = sum of E[k] * weight[m, k]                     triangles, `filtered`
+  S[m] = sum of E[k] * weight[m, k]                     triangles, `_filtered`
   L[m] = max((log2(S[m] + offset[m]) - power * s) * 2**16 + bias[m], floor)    16 bits after the point
 
 `bias` holds the constant factors: scales of samples, FFT and filters. `log2` and `root` interpolate in tables.
@@ -39,7 +39,7 @@ class LogMel:
     fft_length    power of two
     pre_emphasis  c, with 15 bits; None: none
     power         2: sums of squares; 1: sums of magnitudes
-    window        int32[frame]
+    window        int32[frame], |w| <= 2**30
     edges         int32[mels + 2]: first spectrum bin of each rising side, then the end; 1 <= bin < fft_length / 2
     ramps         int32[bins], weights of rising sides, 16 bits. The falling side of the filter before has the rest to 1
     bias          int32[mels], 16 bits after the point
@@ -64,26 +64,30 @@ class LogMel:
         used = _bit_length(np.bitwise_or.reduce(y ^ (y >> 63), axis=1))
         shift = MOST_SHIFT - np.maximum(used - 15, 0)
         real, imaginary = spectrum(_high(y << shift[:, None], self.window.astype(np.int64)), self.fft_length)
-        energy = real * real + imaginary * imaginary
-        sums = self._filtered(energy if self.power == 2 else root(energy))
+        sums = self._filtered(real, imaginary)
         exponents = (self.power * shift)[:, None]
         logarithms = self._logarithms(sums, exponents) + self.bias
         return np.asarray(np.maximum(logarithms, self.floor), np.int32)
 
-    def _filtered(self, energy: Array) -> Array:
-        """Return sums int64[n, mels]; of magnitudes with 16 bits after the point."""
-        low, high = energy & 0xFFFFFFFF, energy >> 32
+    def _filtered(self, real: Array, imaginary: Array) -> Array:
+        """Return sums int64[n, mels], at least 0; of magnitudes with 16 bits after the point.
+
+        A rising side weights energies as 2 * (high(re, w) * re + high(im, w) * im), where w has 31 bits.
+        """
+        energy = real * real + imaginary * imaginary
+        weights = np.zeros(energy.shape[1], np.int64)
+        weights[self.edges[0] : self.edges[-1]] = self.ramps
+        if self.power == 2:
+            w = weights << (31 - WEIGHT_BITS)
+            weighted = 2 * (_high(real, w) * real + _high(imaginary, w) * imaginary)
+        else:
+            magnitude = root(energy)
+            weighted, energy = magnitude * weights, magnitude << WEIGHT_BITS
         sides = []
-        for first, end in zip(self.edges[:-1], self.edges[1:], strict=True):
-            weights = self.ramps[first - self.edges[0] : end - self.edges[0]].astype(np.int64)
-            total = energy[:, first:end].sum(axis=1)
-            parts = (low[:, first:end] * weights).sum(axis=1), (high[:, first:end] * weights).sum(axis=1)
-            if self.power == 2:
-                rising = (parts[0] >> WEIGHT_BITS) + (parts[1] << (32 - WEIGHT_BITS))
-            else:
-                rising, total = parts[0], total << WEIGHT_BITS
-            sides.append((rising, total - rising))
-        return np.stack([up[0] + down[1] for up, down in pairwise(sides)], axis=1)
+        for first, end in pairwise(self.edges):
+            rising = weighted[:, first:end].sum(axis=1)
+            sides.append((rising, energy[:, first:end].sum(axis=1) - rising))
+        return np.asarray(np.maximum(np.stack([up[0] + down[1] for up, down in pairwise(sides)], axis=1), 0))
 
     def _logarithms(self, sums: Array, exponents: Array) -> Array:
         """Return log2(sums + offset) - exponents with 16 bits after the point."""
@@ -101,7 +105,7 @@ class LogMel:
 def spectrum(values: Array, length: int) -> tuple[Array, Array]:
     """Return real and imaginary parts of the FFT / `length` in bins 0 to length / 2 - 1.
 
-    values  int64[n, at most `length`], |v| <= 2**30; zeros follow
+    values  int64[n, at most `length`], |v| <= 2**29; zeros follow
 
     Pairs of values are the complex input of an FFT of half the length: one stage of radix 2 if needed, then stages of
     radix 4. Each stage divides by its radix, so that 32 bits are enough. Twiddles have 30 bits.
@@ -109,7 +113,7 @@ def spectrum(values: Array, length: int) -> tuple[Array, Array]:
     half = length // 2
     padded = np.zeros((len(values), length), np.int64)
     padded[:, : values.shape[1]] = values
-    order = _order(half)
+    order = digit_reversed(half)
     a, b = padded[:, 0::2][:, order], padded[:, 1::2][:, order]
     size = 1
     for radix in radices(half):
@@ -119,9 +123,9 @@ def spectrum(values: Array, length: int) -> tuple[Array, Array]:
     cosine, sine = _turns(length, k)
     c, d = a[:, half - k], b[:, half - k]
     a, b = a[:, k], b[:, k]
-    even, odd = ((a >> 2) + (c >> 2), (b >> 2) - (d >> 2)), ((b >> 1) + (d >> 1), (c >> 1) - (a >> 1))
-    turned = (odd[0] * cosine + odd[1] * sine) >> 31, (odd[1] * cosine - odd[0] * sine) >> 31
-    # Bin half - k is the conjugate of even - turned, of which only the size matters.
+    even, odd = ((a + c) >> 2, (b - d) >> 2), (b + d, c - a)
+    turned = _high(odd[0], cosine) + _high(odd[1], sine), _high(odd[1], cosine) - _high(odd[0], sine)
+    # Bin half - k has the imaginary part with the other sign: its square is the same.
     lower, upper = ([e + sign * t for e, t in zip(even, turned, strict=True)] for sign in (1, -1))
     zero = np.zeros((len(values), 1), np.int64)
     real, imaginary = (
@@ -174,7 +178,7 @@ def _line(table: Array, entry: Array, mantissa: Array) -> Array:
 
 
 @cache
-def _order(points: int) -> Array:
+def digit_reversed(points: int) -> Array:
     """Return the input index of each value before the first stage, int64[points]: its digits reversed."""
     position, index, span = np.arange(points), np.zeros(points, np.int64), points
     for radix in radices(points):

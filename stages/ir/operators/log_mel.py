@@ -26,8 +26,8 @@ FFT_LENGTHS = tuple(1 << bits for bits in range(4, 14))
 class LogMelSpectrum(LayerOp):
     """Log-mel spectrum of frames; the formula is in stages/ir/arithmetic/mel.py.
 
-    Input int16[..., samples], output int32[..., mels] with 16 bits after the point. Constants: window int32[frame],
-    edges int32[mels + 2], ramps int32[bins] of 16 bits, bias int32[mels], offset int32[2, mels] (absent: none).
+    Input int16[..., samples], output int32[..., mels] with 16 bits after the point. Constants: window int32[frame]
+    of 30 bits, edges int32[mels + 2], ramps int32[bins] of 16 bits, bias int32[mels], offset int32[2, mels] (optional).
 
     With pre-emphasis a frame begins with the sample before it.
     """
@@ -108,6 +108,8 @@ def log_mel_of(options: Any) -> LogMelSpectrum:
 
 
 def _log_mel_shapes(operation: Operation) -> list[Shape]:
+    import numpy as np
+
     options = operation.flexbuffer
     if not isinstance(options, dict):
         raise Refused("has options that are not a dictionary")
@@ -120,6 +122,8 @@ def _log_mel_shapes(operation: Operation) -> list[Shape]:
     window, edges, ramps = (constants[role] for role in ("window", "edges", "ramps"))
     if window.shape != (frame,) or not 1 <= frame <= op.fft_length:
         raise Refused(f"has a window {listed(window.shape)} for frames of {frame} samples and {op.fft_length} points")
+    if (abs(window.astype(np.int64)) > 1 << 30).any():
+        raise Refused("has a window beyond 30 bits")
     if edges.shape != (mels + 2,) or (edges[1:] < edges[:-1]).any() or edges[0] < 1 or 2 * edges[-1] > op.fft_length:
         raise Refused(f"has edges {listed(edges.reshape(-1))} of {mels} filters, which are not rising bins")
     if ramps.shape != (edges[-1] - edges[0],):

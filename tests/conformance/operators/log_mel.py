@@ -27,7 +27,7 @@ def log_mel(draw: Draw, fft_length: int, frame: int, mels: int, power: int, **fi
     )
     edges = np.sort(draw.rng.integers(1, fft_length // 2 + 1, mels + 2)).astype(np.int32)
     constants = {
-        "window": draw.rng.integers(draw.choose(0, -(1 << 31)), 1 << 31, frame).astype(np.int32),
+        "window": draw.rng.integers(draw.choose(0, -(1 << 30)), (1 << 30) + 1, frame).astype(np.int32),
         "edges": edges,
         "ramps": draw.rng.integers(0, 1 << 16, edges[-1] - edges[0]).astype(np.int32),
         "bias": draw.rng.integers(-(1 << 21), 1 << 21, mels).astype(np.int32),

@@ -204,7 +204,7 @@ def test_signal_to_noise_is_above_40_db(name: str) -> None:
 def test_windows_are_scipy_s(name: str, symmetric: bool) -> None:
     options = LogMel(window=name, symmetric=symmetric)  # type: ignore[arg-type]
     expected = scipy.signal.get_window(name, options.frame_size, fftbins=not symmetric)
-    assert np.abs(window(options) / 2**31 - expected).max() < 1e-9
+    assert np.abs(window(options) / 2**30 - expected).max() < 1e-9
 
 
 def test_features_of_8_bits_are_within_a_step() -> None:

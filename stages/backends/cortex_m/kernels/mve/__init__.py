@@ -1,6 +1,6 @@
 """Kernels for Cortex-M cores with Helium (Armv8.1-M MVE, integer vectors)."""
 
-from stages.backends.cortex_m.kernels.mve import signal
+from stages.backends.cortex_m.kernels.mve import log_mel, signal
 from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
 from stages.backends.cortex_m.kernels.mve.elementwise import Add, Add16, Mul, Mul16
@@ -53,6 +53,7 @@ FOLDER = KernelFolder(
         Pool2d16,
         Softmax,
         Table,
+        *log_mel.KERNELS,
         *signal.KERNELS,
     ),
     needs=(("mve", "mve.fp"),),

@@ -1,37 +1,26 @@
-/* Features of a log-mel spectrum: 64-bit sums of products. */
+/* Features of log-mel spectra: 64-bit sums of products. */
 #include "mel_features.h"
 
 #include "elements.h"
 
-INLINE void features(const int32_t *x, const int16_t *weights, const int64_t *bias, const int32_t *shift, void *y,
-                     const struct fl_mel_features *p, int bytes)
+typedef int16_t mel_weight;
+
+INLINE int64_t mel_sum(int64_t sum, const int32_t *x, const mel_weight *w, int32_t depth)
 {
-    for (int32_t c = 0; c < p->channels; c++) {
-        int64_t sum = bias[c];
-#pragma GCC unroll 4
-        for (int32_t m = 0; m < p->depth; m++) {
-            sum += (int64_t)x[m] * weights[m];
-        }
-        sum >>= shift[c];
-        const int32_t value = sum < p->low ? p->low : sum > p->high ? p->high : (int32_t)sum;
-        if (bytes == 1) {
-            ((uint8_t *)y)[c] = (uint8_t)value;
-        } else {
-            ((int16_t *)y)[c] = (int16_t)value;
-        }
-        weights += p->depth;
-        x += p->step;
+    const int32_t *const end = x + depth;
+    for (const int32_t *const last = x + (depth & -4); x != last; x += 4, w += 4) {
+        sum += (int64_t)x[0] * w[0];
+        sum += (int64_t)x[1] * w[1];
+        sum += (int64_t)x[2] * w[2];
+        sum += (int64_t)x[3] * w[3];
     }
+    while (x != end) {
+        sum += (int64_t)*x++ * *w++;
+    }
+    return sum;
 }
 
-void fl_mel_features_8(const int32_t *x, const int16_t *weights, const int64_t *bias, const int32_t *shift, void *y,
-                       const void *parameters)
-{
-    features(x, weights, bias, shift, y, parameters, 1);
-}
+#include "mel_features_image.h"
 
-void fl_mel_features_16(const int32_t *x, const int16_t *weights, const int64_t *bias, const int32_t *shift, void *y,
-                        const void *parameters)
-{
-    features(x, weights, bias, shift, y, parameters, 2);
-}
+MEL_FEATURES(fl_mel_features_8, int8_t)
+MEL_FEATURES(fl_mel_features_16, int16_t)

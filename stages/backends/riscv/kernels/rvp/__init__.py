@@ -1,7 +1,7 @@
 """Kernels for RISC-V cores with the packed-SIMD extension P, draft 0.9.11, RV64 and RV32."""
 
 from stages.backends.kernels.folder import KernelFolder
-from stages.backends.riscv.kernels.rvp import signal
+from stages.backends.riscv.kernels.rvp import log_mel, signal
 from stages.backends.riscv.kernels.rvp.add import Add
 from stages.backends.riscv.kernels.rvp.average_lines import AveragePoolLines
 from stages.backends.riscv.kernels.rvp.convolution import Conv2d, FullyConnected
@@ -62,6 +62,7 @@ FOLDER = KernelFolder(
         RvpSvdf,
         Slide,
         Variable,
+        *log_mel.KERNELS,
         *signal.KERNELS,
     ),
     needs=(f"rvp {DRAFT}",),

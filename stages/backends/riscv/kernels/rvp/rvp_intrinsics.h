@@ -42,6 +42,7 @@ enum { RVP_WORD_BYTES = sizeof(rvp_word), RVP_LANES = RVP_WORD_BYTES / 4 };
 
 RVP_ACCUMULATE(smaqa, 0x77, 0, 0x64)    /* 32-bit lanes: d += four products, signed x signed bytes */
 RVP_ACCUMULATE(smaqa_su, 0x77, 0, 0x65) /* signed bytes of a x unsigned bytes of b */
+RVP_BINARY(smmul, 0x77, 1, 0x20)        /* 32-bit lanes: (a * b) >> 32 */
 RVP_BINARY(kwmmul_u, 0x77, 1, 0x39)     /* 32-bit lanes: (a * b + 2^30) >> 31, saturated */
 RVP_BINARY(smmul_u, 0x77, 1, 0x28)      /* 32-bit lanes: (a * b + 2^31) >> 32 */
 RVP_BINARY(add16, 0x77, 0, 0x20)
@@ -80,11 +81,19 @@ RVP_BINARY(pack, 0x33, 4, 0x04)         /* low half of the register of b above t
 RVP_BINARY(packu, 0x33, 4, 0x24)        /* upper half of b above that of a */
 #if __riscv_xlen == 64
 RVP_BINARY(add32, 0x77, 2, 0x20)
+RVP_BINARY(sub32, 0x77, 2, 0x21)
+RVP_BINARY(sll32, 0x77, 2, 0x2a)        /* 32-bit lanes: both by b & 31 */
+RVP_BINARY(sra32, 0x77, 2, 0x28)
+RVP_UNARY(srai32_1, 0x77, 2, 0x38, 1)
+RVP_UNARY(srai32_2, 0x77, 2, 0x38, 2)
+RVP_UNARY(srai32_16, 0x77, 2, 0x38, 16)
+RVP_UNARY(slli32_16, 0x77, 2, 0x3a, 16)
 RVP_BINARY(kadd32, 0x77, 2, 0x08)
 RVP_BINARY(ksub32, 0x77, 2, 0x09)
 RVP_UNARY(sign32, 0x77, 2, 0x38, 31)    /* srai32 by 31: 0 or -1 */
 RVP_UNARY(srai32_u_15, 0x77, 2, 0x40, 15) /* (a + 2^14) >> 15 */
 RVP_UNARY(srli32_16, 0x77, 2, 0x39, 16) /* zeros from above */
+RVP_ACCUMULATE(smar64, 0x77, 1, 0x42)   /* d += both products of signed 32-bit lanes */
 RVP_ACCUMULATE(umar64, 0x77, 1, 0x52)   /* d += both products of unsigned 32-bit lanes */
 RVP_BINARY(pkbb16, 0x77, 1, 0x07)       /* per 32 bits: low half of a above that of b */
 RVP_BINARY(pktt16, 0x77, 1, 0x17)       /* per 32 bits: upper half of a above that of b */

@@ -10,13 +10,8 @@
 
 #if __riscv_xlen == 64 /* RV32 has one lane and uses sigmoid16.h */
 
-RVP_BINARY(sub32, 0x77, 2, 0x21)
-RVP_BINARY(sll32, 0x77, 2, 0x2a) /* 32-bit lanes: both by b & 31 */
-RVP_BINARY(sra32, 0x77, 2, 0x28)
 RVP_UNARY(shift_left_2, 0x77, 2, 0x3a, 2) /* slli32 */
-RVP_UNARY(shift_left_16, 0x77, 2, 0x3a, 16)
 RVP_UNARY(shift_left_17, 0x77, 2, 0x3a, 17)
-RVP_UNARY(shift_right_1, 0x77, 2, 0x38, 1) /* srai32 */
 RVP_UNARY(half, 0x77, 2, 0x40, 1)          /* srai32.u: rounded to the nearest, halves up */
 RVP_UNARY(quarter, 0x77, 2, 0x40, 2)
 RVP_UNARY(bit_0, 0x77, 2, 0x3a, 31) /* slli32: that bit is the sign */
@@ -92,7 +87,7 @@ RVP_INLINE rvp_word s16_exponentials(rvp_word x, int32_t integer_bits, int bits,
 /* 2 / (1 + a) in Q2.13 of a in Q0.15. */
 RVP_INLINE rvp_word s16_reciprocals(rvp_word a, const struct s16_constants *c)
 {
-    const rvp_word half = rvp_shift_right_1(rvp_add32(a, c->unit)), large = rvp_shift_left_16(half);
+    const rvp_word half = rvp_srai32_1(rvp_add32(a, c->unit)), large = rvp_slli32_16(half);
     rvp_word r = rvp_add32(rvp_smmul_u(half, c->slope), c->guess);
 #pragma GCC unroll 3
     for (int step = 0; step < 3; step++) {

@@ -35,11 +35,11 @@ def mel_file(options: MelFrontend, transform: Array | None, features: Features) 
 
 
 def window(options: MelFrontend) -> Array:
-    """Return the window with 31 bits, int32[frame]."""
+    """Return the window with 30 bits, int32[frame]."""
     size = options.frame_size
     turn = 2 * np.pi * np.arange(size) / max(size - options.symmetric, 1)
     low = {"hann": 0.5, "hamming": 0.54, "none": 1.0}[options.window]
-    return np.asarray(np.minimum(np.rint((low - (1 - low) * np.cos(turn)) * 2.0**31), 2.0**31 - 1), np.int32)
+    return np.asarray(np.rint((low - (1 - low) * np.cos(turn)) * 2.0**30), np.int32)
 
 
 def ramps(options: MelFrontend) -> Array:
@@ -57,7 +57,7 @@ def _log_mel(builder: SignalBuilder, options: MelFrontend, frames: Tensor) -> Te
 
     points, power = log2(options.points), options.power
     sample_unit = log2(options.full_scale) - 15
-    unit = power * (points - 14 + sample_unit) - (16 if power == 1 else 0) - (points if options.per_point else 0)
+    unit = power * (points - 13 + sample_unit) - (16 if power == 1 else 0) - (points if options.per_point else 0)
     units = unit + np.log2(options.filter_gains)
     constants = [
         builder.constant("mel/window", window(options)),
