@@ -52,11 +52,19 @@ def _held(target: Target) -> dict[str, Kernel]:
 
 
 def _is_repeated(kernel: Kernel, target: Target) -> bool:
-    """Whether a core before has the same machine code of the kernel: vectors concern only kernels that need them."""
-    if target.vlen is None or "vlen" in kernel.folder.needs:
+    """Whether an earlier core has the same machine code of the kernel.
+
+    VLEN concerns only kernels that use vectors, the dot product only those with parameters.
+    """
+    if target.vlen is None:
         return False
-    earlier = takewhile(lambda other: other.name != target.core, _all_targets().values())
-    return any(other.compiler == target.compiler and kernel.folder.name in other.kernels for other in earlier)
+    needs_vectors, has_variants = "vlen" in kernel.folder.needs, bool(kernel.params.model_fields)
+    return any(
+        other.compiler == target.compiler
+        and kernel.folder.name in other.kernels
+        and (not needs_vectors or (other.vlen == target.vlen and not has_variants))
+        for other in takewhile(lambda other: other.name != target.core, _all_targets().values())
+    )
 
 
 @cache
@@ -74,7 +82,12 @@ def project_operators() -> Mapping[str, Operator]:
 
 @cache
 def target_names() -> tuple[str, ...]:
-    """The cores; first those of the machine that builds, whose sanitizers see more than outputs."""
-    cores = dict.fromkeys(target.core for target in _all_targets().values())
+    """The cores; first those of the machine that builds, whose sanitizers see more than outputs.
+
+    Of RV64 only those with the shortest vectors: RV32 has the others.
+    """
+    targets = _all_targets().values()
+    short = (one for one in targets if PROJECT or one.word_bits == 32 or one.vlen in (None, 128))
+    cores = dict.fromkeys(target.core for target in short)
     held = [name for name in cores if not PROJECT or any("kernels/" in key for key in load_target(name).modules)]
     return tuple(sorted(held, key=lambda name: load_target(name).simulator.kind != "native"))
