@@ -160,7 +160,9 @@ def count_batch(
         emitted, built = folder / "emitted", folder / "built"
         for part in (emitted, built):
             part.mkdir()
-        folders = registry.folders_of(target) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
+        folders = registry.folders_of(target) | {
+            kernel.folder.name: kernel.folder.on(target) for kernel in kernels.values()
+        }
         with _TVM:
             tensorized = tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values())
             described = emit(tensorized, emitted, EmitConfig(), target, name="count", folders=folders)

@@ -86,7 +86,7 @@ def _relocate(text: str, name: str, folders: Mapping[str, KernelFolder]) -> tupl
     def rewrite(match: re.Match[str]) -> str:
         for folder in _searched(parent, folders):
             candidate = os.path.normpath(folder / match[2])
-            if _place(candidate, folders) is not None:
+            if _text(candidate, folders) is not None:
                 includes.append(candidate)
                 return f'{match[1]}"{os.path.relpath(candidate, parent)}"'
         message = f"kernel file {name} includes {match[2]}, which is in none of the kernel folders"

@@ -229,6 +229,17 @@ def _generated(trials: Sequence[Trial], machine: Target) -> list[Path]:
     return list(paths)
 
 
+def _for_core(of: KernelFolder, machine: Target) -> list[Path]:
+    """The folder with the headers that are generated for the machine's core, if there are any."""
+    if of.generate_for_core is None:
+        return []
+    folder = _compiled / machine.name / "generated" / of.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in of.generate_for_core(machine).items():
+        (folder / name).write_text(text)
+    return [folder]
+
+
 _compiled = make_folder("conformance-objects")
 atexit.register(remove_folder, _compiled)
 
@@ -242,6 +253,7 @@ def _object(machine: Target, source: Path, of: KernelFolder | None) -> Path:
         folder = _compiled / machine.name / str(source).strip("/").replace("/", "_")
         flags = ("-std=gnu11", *WARNINGS, "-O2", "-Wno-unused-parameter", *(of.flags if of else ()))
         include = (INCLUDE, *(places.include_path(of.path, name) for name in of.include)) if of else ()
+        include += tuple(_for_core(of, machine)) if of else ()
         made = compile_sources(machine, runtime_for(machine), [Source(source)], folder, flags=flags, include=include)
         _objects[machine.name, source] = made[0]
     return _objects[machine.name, source]

@@ -37,6 +37,9 @@ def _cached(cls: type[Kernel], files: tuple[str, ...], folder: KernelFolder) -> 
     code = code_of(Path(inspect.getfile(cls)), cls.__qualname__, files, include=folder.include)
     if not folder.path.is_relative_to(_BACKENDS):  # a plug-in's: all of it, besides what it uses of ours
         code |= {name: path.read_bytes().hex() for name, path in package_files(folder.path).items()}
+    code |= {
+        path.name: path.read_text() for path in sorted(folder.path.parents[1].glob(f"instructions/{folder.name}-*"))
+    }
     return digest(code | ({"flags": " ".join(folder.flags)} if folder.flags else {}))
 
 

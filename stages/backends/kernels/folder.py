@@ -15,12 +15,12 @@ A new folder needs no other change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from stages.backends.kernels.kernel import Kernel, RowSumKernel
     from stages.backends.targets.spec import Core
@@ -43,6 +43,8 @@ class KernelFolder:
     include    folders, relative to this one, with headers for its C, besides its own folder and INCLUDE
     flags      of the compiler for its .c and .S files, after the recipe's
     generate   text of a generated file from its name; None for a name that is not generated
+    generate_for_core
+               files that are generated for a core, with their texts by name: a header that depends on its extensions
     """
 
     file: str
@@ -54,6 +56,7 @@ class KernelFolder:
     include: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     generate: Callable[[str], str | None] | None = None
+    generate_for_core: Callable[[Core], Mapping[str, str]] | None = None
 
     @property
     def path(self) -> Path:
@@ -64,6 +67,18 @@ class KernelFolder:
     def name(self) -> str:
         """The folder's name in targets. Names of its kernels begin with it."""
         return self.path.name
+
+    def on(self, core: Core) -> KernelFolder:
+        """Return the record with the files of `generate_for_core` among the generated files."""
+        of_core, by_name = self.generate_for_core, self.generate
+        if of_core is None:
+            return self
+
+        def generate(name: str) -> str | None:
+            text = of_core(core).get(name)
+            return by_name(name) if text is None and by_name is not None else text
+
+        return replace(self, generate=generate)
 
     def why_not(self, core: Core) -> str:
         """Return why no kernel of the folder runs on the core, '' if kernels may run."""

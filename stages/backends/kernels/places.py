@@ -61,7 +61,15 @@ def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
         for name in visited
         for kind in ("py", "[chS]")
     )
-    return ("stages/backends/kernels/include/*.h", *folders)
+    return ("stages/backends/kernels/include/*.h", *folders, *(p for name in visited for p in _instruction_sets(name)))
+
+
+def _instruction_sets(name: str) -> tuple[str, ...]:
+    """Return globs of the declared instruction sets of a kernel folder: those of its name, with their code."""
+    folder = f"{_families()[name]}/instructions"
+    if not any((_BACKENDS / folder).glob(f"{name}-*.yaml")):
+        return ()
+    return (f"stages/backends/{folder}/{name}-*.yaml", f"stages/backends/{folder}/*.py")
 
 
 def cost_patterns(family: str) -> tuple[str, ...]:

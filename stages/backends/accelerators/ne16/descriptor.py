@@ -49,7 +49,7 @@ _LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 _DEPTHWISE_CHANNELS = 16
 # Instructions of the core, measured with the driver in hwlib/.
 _START, _START_BLOCKS, _BLOCK = 105, 170, 26
-_P = "rvp 0.9.11"
+_P = "rvp"
 _CALL = 40
 _CLOSED_FORM = (
     "NE16's jobs take the cycles of MATCH's closed form for GAP9: incomplete rows, columns and input channels cost as "

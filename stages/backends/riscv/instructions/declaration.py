@@ -76,13 +76,15 @@ class Instruction(StrictModel):
 
 
 def _by_word(value: Any) -> Any:
-    return value if isinstance(value, dict) else {32: value, 64: value}
+    by_word = value if isinstance(value, dict) else {32: value, 64: value}
+    return {word: [each] if isinstance(each, str) else each for word, each in by_word.items()}
 
 
 class InstructionSet(StrictModel):
     """One version of an extension.
 
-    operations  what the kernels call, such as `smaqa(d, a, b)`, as expressions of instructions, by word size
+    operations  what the kernels call, such as `smaqa(d, a, b)`, as expressions of instructions, by word size.
+                Alternatives differ in the source whose register they overwrite
     """
 
     schema_version: Literal[1] = Field(alias="schema")
@@ -91,15 +93,17 @@ class InstructionSet(StrictModel):
     source: str
     status: str
     instructions: dict[str, Instruction]
-    operations: dict[str, Annotated[dict[Word, str], BeforeValidator(_by_word)]] = Field(default_factory=dict)
+    operations: dict[str, Annotated[dict[Word, tuple[str, ...]], BeforeValidator(_by_word)]] = Field(
+        default_factory=dict
+    )
 
     def on(self, word_bits: int) -> dict[str, Instruction]:
         """Return the instructions of a core by their names in the declaration."""
         return {name: each for name, each in self.instructions.items() if each.exists_on(word_bits)}
 
-    def operations_on(self, word_bits: int) -> dict[str, tuple[list[str], str]]:
-        """Return arguments and expression of each operation of a core by its name."""
-        found: dict[str, tuple[list[str], str]] = {}
+    def operations_on(self, word_bits: Word) -> dict[str, tuple[list[str], tuple[str, ...]]]:
+        """Return arguments and expressions of each operation of a core by its name."""
+        found: dict[str, tuple[list[str], tuple[str, ...]]] = {}
         for signature, by_word in self.operations.items():
             match = _SIGNATURE.fullmatch(signature)
             assert match is not None, signature

@@ -16,7 +16,7 @@ from tests.conformance.operators import add, conv2d, depthwise_conv2d
 from tests.conformance.operators.windows import Window
 
 CORE = Ne16(Ne16Parameters(), "core")
-RVP = Ne16(Ne16Parameters(), "core", frozenset({"rvp 0.9.11"}))
+RVP = Ne16(Ne16Parameters(), "core", frozenset({"rvp"}))
 ENGINE = Ne16(Ne16Parameters(), "engine")
 EXTENDED = Ne16(Ne16Parameters(extension="tflite"))
 ALL = (CORE, RVP, ENGINE, EXTENDED)

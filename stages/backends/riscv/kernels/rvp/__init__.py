@@ -1,6 +1,16 @@
-"""Kernels for RISC-V cores with the packed-SIMD extension P, draft 0.9.11, RV64 and RV32."""
+"""Kernels for RISC-V cores with the packed-SIMD extension P, RV64 and RV32.
+
+They call operations by name, which rvp_operations.h maps to the instructions of the core's draft of P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from stages.backends.kernels.folder import KernelFolder
+from stages.backends.riscv.instructions.declaration import versions
+from stages.backends.riscv.instructions.kernel_headers import kernel_headers
 from stages.backends.riscv.kernels.rvp import log_mel, signal
 from stages.backends.riscv.kernels.rvp.add import Add
 from stages.backends.riscv.kernels.rvp.average_lines import AveragePoolLines
@@ -28,7 +38,15 @@ from stages.backends.riscv.kernels.rvp.quads import Quads
 from stages.backends.riscv.kernels.rvp.resize import RvpResize
 from stages.backends.riscv.kernels.rvp.svdf import RvpSvdf
 
-DRAFT = "0.9.11"
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Core
+
+_DRAFTS = versions("rvp")
+
+
+def _headers(core: Core) -> Mapping[str, str]:
+    return kernel_headers("rvp", core.extensions["rvp"], core.word_bits)
+
 
 FOLDER = KernelFolder(
     __file__,
@@ -65,7 +83,8 @@ FOLDER = KernelFolder(
         *log_mel.KERNELS,
         *signal.KERNELS,
     ),
-    needs=(f"rvp {DRAFT}",),
-    needed=f"needs the P extension, draft {DRAFT}",
+    needs=(tuple(f"rvp {draft}" for draft in _DRAFTS),),
+    needed=f"needs the P extension, draft {' or '.join(_DRAFTS)}",
     condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",
+    generate_for_core=_headers,
 )
