@@ -14,7 +14,7 @@ from pathlib import Path
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
 from stages.backends.kernels.kernel import Kernel
-from stages.backends.kernels.registry import kernels_of
+from stages.backends.kernels.registry import folders_of, kernels_of
 from stages.backends.targets.load import load_targets as load_built_in
 from stages.backends.targets.spec import Target
 from stages.ir.operators.declaration import Operator
@@ -54,9 +54,12 @@ def _held(target: Target) -> dict[str, Kernel]:
 def _is_repeated(kernel: Kernel, target: Target) -> bool:
     """Whether an earlier core has the same machine code of the kernel.
 
-    VLEN concerns only kernels that use vectors, the dot product only those with parameters.
+    VLEN concerns only kernels that use vectors, the dot product only those with parameters, a draft of an extension only
+    folders with headers for it.
     """
-    if target.vlen is None:
+    if kernel.folder.generate_for_core is not None:
+        return False
+    if target.vlen is None and not any(record.generate_for_core for record in folders_of(target).values()):
         return False
     needs_vectors, has_variants = "vlen" in kernel.folder.needs, bool(kernel.params.model_fields)
     return any(

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from stages.backends.riscv.instructions.declaration import Instruction, InstructionSet, instruction_set
+from stages.backends.riscv.instructions.declaration import Instruction, InstructionSet, Word, instruction_set
 
 C_HEADER = "rvp_operations.h"
 ASM_HEADER = "rvp_operations_asm.h"
@@ -25,7 +25,7 @@ _BASE = {
 
 
 @cache
-def kernel_headers(name: str, version: str, word_bits: int) -> Mapping[str, str]:
+def kernel_headers(name: str, version: str, word_bits: Word) -> Mapping[str, str]:
     """Return the headers of an extension's version by file name. Raises StageError for an unknown version."""
     declared = instruction_set(name, version)
     guard = f"FIRMLINE_{C_HEADER.upper().replace('.', '_')}"
