@@ -60,9 +60,6 @@ RVP_INLINE void zero(int16_t *to, int32_t count)
 
 #include "depthwise16_image.h"
 
-RVP_ACCUMULATE(kmabb, 0x77, 1, 0x2d) /* 32-bit lanes: d += the product of the low halves, saturated, which sums never reach */
-RVP_ACCUMULATE(kmatt, 0x77, 1, 0x3d) /* of the upper halves */
-
 /* The bias of a group's first channel, or its second, in each lane. */
 RVP_INLINE rvp_word biases(const struct s16_channel *of)
 {

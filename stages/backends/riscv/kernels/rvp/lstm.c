@@ -32,8 +32,6 @@ RVP_INLINE void lstm_cells(int16_t *gates, int16_t *cell, int8_t *y, const struc
 #include "lstm_image.h"
 
 #if __riscv_xlen == 64
-RVP_BINARY(smax32, 0x77, 2, 0x49)
-RVP_BINARY(smin32, 0x77, 2, 0x48)
 
 RVP_INLINE rvp_word both(int32_t first, int32_t second)
 {

@@ -19,10 +19,8 @@
 #define P16_ALL_SHORT all_short
 
 #if __riscv_xlen == 64
-RVP_ACCUMULATE(add_products, 0x77, 1, 0x46) /* smalda: d += four products of 16 bits */
 typedef int64_t p16_sum;
 #else
-RVP_ACCUMULATE(add_products, 0x77, 1, 0x24) /* kmada: d += two products of 16 bits, saturated, which chunks never reach */
 typedef int32_t p16_sum;
 #endif
 
@@ -101,13 +99,13 @@ RVP_INLINE void load_weights(struct four *w, const int8_t *first, const int8_t *
 
 RVP_INLINE void multiply(struct four *sums, rvp_word value, const struct four *w, int32_t channels)
 {
-    sums->a = rvp_add_products(sums->a, value, w->a);
+    sums->a = rvp_dot16(sums->a, value, w->a);
     if (channels > 1) {
-        sums->b = rvp_add_products(sums->b, value, w->b);
+        sums->b = rvp_dot16(sums->b, value, w->b);
     }
     if (channels > 2) {
-        sums->c = rvp_add_products(sums->c, value, w->c);
-        sums->d = rvp_add_products(sums->d, value, w->d);
+        sums->c = rvp_dot16(sums->c, value, w->c);
+        sums->d = rvp_dot16(sums->d, value, w->d);
     }
 }
 

@@ -10,18 +10,6 @@
 
 #if __riscv_xlen == 64 /* RV32 has one lane and uses sigmoid16.h */
 
-RVP_UNARY(shift_left_2, 0x77, 2, 0x3a, 2) /* slli32 */
-RVP_UNARY(shift_left_17, 0x77, 2, 0x3a, 17)
-RVP_UNARY(half, 0x77, 2, 0x40, 1)          /* srai32.u: rounded to the nearest, halves up */
-RVP_UNARY(quarter, 0x77, 2, 0x40, 2)
-RVP_UNARY(bit_0, 0x77, 2, 0x3a, 31) /* slli32: that bit is the sign */
-RVP_UNARY(bit_1, 0x77, 2, 0x3a, 30)
-RVP_UNARY(bit_2, 0x77, 2, 0x3a, 29)
-RVP_UNARY(bit_3, 0x77, 2, 0x3a, 28)
-RVP_UNARY(bit_4, 0x77, 2, 0x3a, 27)
-RVP_UNARY(bit_5, 0x77, 2, 0x3a, 26)
-RVP_UNARY(bit_6, 0x77, 2, 0x3a, 25)
-
 /* A constant in both lanes. */
 #define S16_BOTH(value) ((rvp_word)((uint64_t)(uint32_t)(value)*0x100000001u))
 /* A factor in Q0.15; from 2^14 on it is 2^32 too low, so that its product lacks the other factor. */

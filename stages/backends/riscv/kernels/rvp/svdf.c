@@ -7,8 +7,6 @@
 #define SVDF_ROW rvp_row
 #define SVDF_SUMS rvp_four_rows
 
-RVP_BINARY(kmda, 0x77, 1, 0x1c) /* 32-bit lanes: the sum of both products of 16-bit halves, saturated */
-
 /* Weights of time are above -2^15, so that no two products saturate. */
 RVP_INLINE int32_t svdf_remember(int16_t *state, const int16_t *time, int32_t memory, int32_t newest, int32_t sum)
 {
