@@ -203,7 +203,7 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
     )
     main = compile_sources(
         machine, runtime, [Source(folder / "main.c")], folder / "objects", flags=("-std=gnu11", *WARNINGS, *flags),
-        include=[INCLUDE],
+        include=[INCLUDE, *dict.fromkeys(f for kernel in kernels for f in _for_core(kernel.folder, machine))],
     )  # fmt: skip
     board = [*runtime.sources, *runtime.console]
     elf = folder / "layers.elf"
