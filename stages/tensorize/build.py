@@ -32,7 +32,6 @@ from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels, with_estimates
 from stages.tensorize.costs import Costs
 from stages.tensorize.counts import load as load_counts
-from stages.tensorize.engine_arithmetic import with_engine_arithmetic
 from stages.tensorize.equivalent_layers import with_cheapest_equivalents
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.objective import check_timed, with_objective
@@ -40,6 +39,7 @@ from stages.tensorize.packed_weights import fit_to_ram
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import place_parts
+from stages.tensorize.plan import Distance
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
 from stages.tensorize.rows import arena_bytes, cost, with_rows
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from stages.base import Job
     from stages.tensorize.choices import Chosen
     from stages.tensorize.config import TensorizeConfig
+    from stages.tensorize.pass_context import PassContext
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:
@@ -182,3 +183,28 @@ def _float_module(source: Path) -> Any:
     import tvm
 
     return tvm.ir.load_json(path.read_text())
+
+
+# The pass that gives layers the arithmetic of their engine where it differs from LiteRT's. This changes results, so
+# only a recipe can ask for it (`requantize: engine`). The graph of tensorize then has the layers as they are computed.
+# Verify checks the firmware against it, and reports its distance from LiteRT.
+
+
+def with_engine_arithmetic(chosen: Chosen, context: PassContext) -> Chosen:
+    """Return the choices with the engine's arithmetic and its distance from the model's."""
+    kernel = context.offload
+    if kernel is None:
+        return chosen
+    graph, choices, layers = chosen.graph, dict(chosen.choices), list(chosen.graph.layers)
+    constants = dict(graph.constants)
+    for index, choice in chosen.choices.items():
+        arithmetic = kernel.machine.accelerator.own(graph.view(layers[index])) if choice.kernel is kernel else None
+        if arithmetic is None:
+            continue
+        names = {role: f"{index:03d}/own/{role}" for role in arithmetic.constants}
+        constants.update({names[role]: array for role, array in arithmetic.constants.items()})
+        fields = {"op": arithmetic.op, "constants": {**layers[index].constants, **names}}
+        layers[index] = layers[index].model_copy(update=fields)
+        distance = Distance(reachable=arithmetic.reachable, differing=arithmetic.differing, largest=arithmetic.largest)
+        choices[index] = replace(choice, distance=distance)
+    return replace(chosen, graph=replace(graph, layers=layers, constants=constants), choices=choices)

@@ -14,16 +14,15 @@ Layers that a rule of the recipe matches stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from stages.backends.kernels.single_channel import as_depthwise, has_single_channels
 from stages.base import StageError
-from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
+from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerOp, Layout, Move, Tensor
 from stages.ir.operators.floats import Float
-from stages.lower.simplify.edits import replaced
-from stages.tensorize.one_pixel import is_one_pixel, with_fully_connected
-from stages.tensorize.padding import readers_of_pad, without_pad
+from stages.lower.simplify.edits import numbered, replaced, unused
 from stages.tensorize.parallel_depthwise import merged_depthwise
 from stages.tensorize.row_windows import is_column_window, with_row_window
 from stages.tensorize.sharing import renames_only
@@ -153,3 +152,97 @@ def _with_operator(graph: Graph, layer: Layer, op: LayerOp, weights: Array) -> G
     """
     constants = {role: graph.constants[name] for role, name in layer.constants.items()}
     return replaced(graph, layer, op, layer.inputs, {**constants, "weights": weights})
+
+
+# Turn a convolution whose window is the whole image into FULLY_CONNECTED. Streaming networks have such layers: each run
+# computes one pixel.
+_SHARED = ("input_zero_point", "weight_zero_point", "output_zero_point", "act_min", "act_max", "rounding")
+
+
+def is_one_pixel(graph: Graph, layer: Layer) -> bool:
+    """Return whether the only window of a conv2d is its whole input image."""
+    op, x = layer.op, graph.tensors[layer.inputs[0]] if layer.inputs else None
+    if not isinstance(op, Conv2D) or x is None or op.groups != 1 or any(op.padding) or layer.wanted is not None:
+        return False
+    out = graph.tensors[layer.outputs[0]]
+    return x.shape[1:3] == op.kernel and out.shape[1:3] == (1, 1) and x.lies_as("NHWC") and out.lies_as("NHWC")
+
+
+def with_fully_connected(graph: Graph, layer: Layer) -> Graph:
+    """Return the graph with the conv2d as FULLY_CONNECTED; an image of several pixels is reshaped to a row."""
+    op, x = cast("Conv2D", layer.op), graph.tensors[layer.inputs[0]]
+    depth = op.kernel[0] * op.kernel[1] * op.in_channels
+    constants = {role: graph.constants[name] for role, name in layer.constants.items()}
+    weights = constants["weights"].transpose([op.kernel_layout.index(axis) for axis in "OHWI"])
+    constants["weights"] = weights.reshape(op.out_channels, depth)
+    row = x
+    if op.kernel != (1, 1):
+        name = unused(graph.tensors, f"{layer.name}/flat")
+        fields = {"name": name, "shape": (x.shape[0], depth), "layout": Layout(""), "alias_of": x.name}
+        row = x.model_copy(update={**fields, "offset": 0, "tflite_index": None, "channels": None})
+        reshape = Layer(index=0, name=row.name, op=Move(kind="reshape"), inputs=(x.name,), outputs=(row.name,))
+        layers = [part for other in graph.layers for part in ([reshape, layer] if other is layer else [other])]
+        graph = numbered(replace(graph, layers=layers, tensors={**graph.tensors, row.name: row}))
+        layer = next(other for other in graph.layers if other.name == layer.name)
+    shared = {name: getattr(op, name) for name in _SHARED}
+    dense = FullyConnected(batch=x.shape[0], depth=depth, units=op.out_channels, **shared)
+    return replaced(graph, layer, dense, (row.name,), constants)
+
+
+# Fold PAD into the padding of convolutions: no copy, and no padded image in the arena. Exporters write the padding of a
+# strided convolution as a separate operator (Keras' ZeroPadding2D). Padding of rows and columns with the zero point
+# equals the convolution's own padding.
+Padding = tuple[int, int, int, int]
+
+
+def readers_of_pad(graph: Graph, layer: Layer) -> list[Layer]:
+    """Return the convolutions into which a PAD can be folded; empty if any reader prevents it."""
+    op: Any = layer.op
+    if not isinstance(op, Move) or op.kind != "pad" or layer.outputs[0] in graph.outputs:
+        return []
+    readers = [reader for reader in graph.layers if layer.outputs[0] in reader.inputs]
+    return readers if all(_folded(graph, layer, reader) is not None for reader in readers) else []
+
+
+def without_pad(graph: Graph, pad: Layer) -> Graph:
+    """Return the graph with the PAD folded into its readers, and its layers renumbered."""
+    layers: list[Layer] = []
+    for layer in graph.layers:
+        if layer is pad:
+            continue
+        if pad.outputs[0] in layer.inputs:
+            op = layer.op.model_copy(update={"padding": _folded(graph, pad, layer)})
+            layer = layer.model_copy(update={"op": op, "inputs": pad.inputs})
+        layers.append(layer.model_copy(update={"index": len(layers)}))
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name != pad.outputs[0]}
+    return replace(graph, tensors=tensors, layers=layers)
+
+
+def _folded(graph: Graph, pad: Layer, reader: Layer) -> Padding | None:
+    """Return the reader's padding (top, left, bottom, right) including the PAD's, or None.
+
+    No window may lie in the padding alone, which kernels do not expect. Rows and columns at the end that no window
+    reaches are left out.
+    """
+    op, params = reader.op, dict(getattr(pad.op, "params", {}))
+    x, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
+    if not isinstance(op, Conv2D | DepthwiseConv2D) or len(x.shape) != 4 or _order(x) != _order(padded):
+        return None
+    before, after = params["before"], params["after"]
+    if any((before[0], before[3], after[0], after[3])) or params["value"] != op.input_zero_point:
+        return None
+    out = graph.tensors[reader.outputs[0]]
+    first, last = [], []
+    for axis in (0, 1):
+        extent = (op.kernel[axis] - 1) * op.dilation[axis] + 1
+        start = before[1 + axis] + op.padding[axis]
+        end = max(0, (out.shape[1 + axis] - 1) * op.stride[axis] + extent - start - x.shape[1 + axis])
+        if max(start, end) >= extent:
+            return None
+        first.append(start)
+        last.append(end)
+    return first[0], first[1], last[0], last[1]
+
+
+def _order(tensor: Tensor) -> str:
+    return tensor.layout or "NHWC"

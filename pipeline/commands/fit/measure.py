@@ -15,13 +15,13 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pipeline.commands.fit.larger_memory import with_larger_memory
 from pipeline.commands.fit.row import CRASHED, FITS, NOT_MEASURED, REFUSED, TOO_LARGE, Row, needs
 from pipeline.commands.report_errors import wants_traceback
 from pipeline.errors import PipelineError, RecipeError, StageFailed, StoreError, ToolError, describe_unexpected
 from pipeline.runs.session import Session
+from stages.backends.targets.memory import Memory
 from stages.compile.sizes import region_ends
 from stages.report.build import ram_bytes
 from stages.report.estimate import estimated_cycles
@@ -303,3 +303,27 @@ def _with_counts(row: Row, compiled: Path, simulated: Path, target: Target) -> R
     if cycles is None:
         return row
     return replace(row, estimated_cycles=cycles["total"], estimated_ms=cycles["milliseconds"], timing=cycles["model"])
+
+
+_MORE = 32 << 20
+
+
+def with_larger_memory(target: Target) -> Target:
+    """Return the target with 32 MB more in each region that is the last choice for its content.
+
+    Other regions keep their lengths, so that they are filled first, as on the board. Regions keep their addresses,
+    unless a larger one before them needs the space. The result cannot be simulated.
+    """
+    memory = target.memory
+    assert memory is not None
+    read_only = [name for name in memory.homes("weights") if not memory.regions[name].is_written]
+    last = {memory.homes("arena")[-1], memory.home("code"), memory.home("constants"), *read_only[-1:]}
+    larger = {name for region in last for name in memory.same(memory.regions[region].same_as or region)}
+    regions: dict[str, Any] = {}
+    end = 0
+    for name, region in sorted(memory.regions.items(), key=lambda item: item[1].origin):
+        length = region.length + (_MORE if name in larger else 0)
+        regions[name] = region.model_copy(update={"origin": max(region.origin, end), "length": length})
+        end = regions[name].end
+    changed = Memory(stack=memory.stack, reserve=memory.reserve, **{name: regions[name] for name in memory.regions})
+    return target.model_copy(update={"memory": changed, "simulated": None})

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.toolchain.compiler import compile_sources
 from stages.base import StageError
-from stages.compile.firmware import KERNELS
+from stages.compile.firmware import KERNELS, model_sources
+from stages.compile.symbols import Symbols
 from stages.delivery.export.names import SYMBOLS, renamed
 from stages.delivery.export.shared_arena import ARENA, SharedArena, init_arguments
-from stages.delivery.export.symbols import defined
 from stages.support.messages.templates import environment
 from stages.support.system.path_below import path_below
 from stages.support.system.scratch import temporary_folder
@@ -128,3 +130,21 @@ def _arena_file(name: str, networks: Sequence[Network], shared: Sequence[SharedA
     }
     text: str = environment(FileSystemLoader(SHARED)).get_template(f"{ARENA}.j2").render(facts)
     return {ARENA: text.encode()}
+
+
+# Names with two leading underscores are the compiler's.
+_IDENTIFIER = re.compile(r"(?!__)[A-Za-z_]\w*")
+
+
+def defined(src: Path, listed: Mapping[str, Any], target: Target) -> set[str]:
+    """Compile the sources in `src` for the target and return their global names. Raises StageError.
+
+    listed  files as in `sources` of model.json
+    """
+    with temporary_folder("export") as folder:
+        flags = tuple(flag for flag in target.compiler.flags if "-fsanitize" not in flag)
+        plain = target.model_copy(update={"compiler": target.compiler.model_copy(update={"flags": flags})})
+        options = ("-std=c11", "-O1")
+        sources = model_sources(src, listed)
+        objects = compile_sources(plain, runtime_for(target), sources, folder, flags=options, include=(src,))
+        return {name for path in objects for name in Symbols.of(path).defined if _IDENTIFIER.fullmatch(name)}

@@ -11,10 +11,10 @@ from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
-from stages.import_model.normalize.unused import unused, unused_note
 from stages.import_model.normalize.variables import OPERATORS as VARIABLES
 from stages.import_model.normalize.variables import plain_variables
 from stages.import_model.normalize.versions import has_newer_versions, lower_versions
+from stages.import_model.operators import has_effects
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.graphs import Graphs, Signature, choose, composites, graphs
 from stages.ir.models.tflite_reader import read
@@ -183,3 +183,21 @@ def _listed(tensors: Sequence[TensorInfo]) -> str:
     """Return `tensor 3 'bias'`, or `4 tensors (3 'a', 5 'b', 7 'c' and 1 more)`."""
     named = [f"{tensor.index} {escape.quoted(tensor.name)}" for tensor in tensors]
     return f"tensor {named[0]}" if len(named) == 1 else f"{len(named)} tensors ({several(named)})"
+
+
+def unused(info: ModelInfo) -> list[OperatorInfo]:
+    """Return the operators that neither an output nor an operator with an effect depends on."""
+    needed, operators = set(info.outputs), []
+    for operator in reversed(info.operators):
+        if has_effects(operator.op) or needed & set(operator.outputs):
+            needed |= set(operator.inputs)
+        else:
+            operators.append(operator)
+    return operators[::-1]
+
+
+def unused_note(operators: Sequence[OperatorInfo]) -> str:
+    """Return the note: `removed operators that no output needs: 2 x RELU, 1 x ADD`."""
+    count = Counter(operator.op for operator in operators)
+    counts = several([f"{number} x {op}" for op, number in sorted(count.items())])
+    return f"removed operators that no output needs: {counts}"

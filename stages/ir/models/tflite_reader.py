@@ -6,18 +6,17 @@ them and reports the fault. Field numbers are from TensorFlow Lite's `schema.fbs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stages.ir.model_info import TYPES, ModelInfo, OperatorInfo, TensorInfo
-from stages.ir.models.compiled import check_not_compiled
-from stages.ir.models.dataflow import check_order
 from stages.ir.models.flatbuffer import Corrupt, Table
 from stages.ir.models.operator_options import read_options
 from stages.ir.models.other_files import FILE, advice
@@ -25,6 +24,9 @@ from stages.ir.operators.declaration import CUSTOM
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
+
+if TYPE_CHECKING:
+    from stages.ir.model_info import ModelInfo, OperatorInfo
 
 _MOST_AXES = 32  # no operator takes as many
 
@@ -214,3 +216,67 @@ def _indices(values: npt.NDArray[Any], count: int, what: str, *, optional: bool 
         if not low <= value < count:
             raise Corrupt(f"tensor {value} of {count} among {what}")
     return tuple(int(value) for value in values)
+
+
+# Prefix of the custom operator's code -> compiler that wrote it.
+_COMPILERS = {
+    "ethos-u": "Arm's Vela, for an Ethos-U NPU",
+    "edgetpu-custom-op": "Google's edgetpu_compiler, for an Edge TPU",
+    "XC_": "XMOS' xcore optimizer, for an xcore.ai",
+    "NeutronGraph": "NXP's Neutron converter, for an eIQ Neutron NPU",
+    "DISPATCH_OP": "LiteRT's compiler, for the NPU of a phone",
+    "vsi-npu": "VeriSilicon's tools, for a VIP NPU",
+    "tidl-": "TI's TIDL tools, for a C7x",
+}
+
+
+def check_not_compiled(codes: Iterable[str], name: str) -> None:
+    """Raise StageError if a custom operator of the file is a compiler's machine code.
+
+    name  file in the message
+    """
+    for code in codes:
+        compiler = next((what for start, what in _COMPILERS.items() if code.startswith(start)), "")
+        if compiler:
+            raise StageError(
+                f"{name} was compiled by {compiler} (custom operator {escape.quoted(code)})",
+                hint="Its layers are machine code. Use the .tflite file from before that compilation.",
+                at=FILE,
+            )
+
+
+def check_order(graph: ModelInfo) -> None:
+    """Raise Corrupt unless every tensor has one source before it is read.
+
+    A source is a constant, a variable, an input, or one operator. `graph.inputs` may name constants, as some exporters
+    do; outputs may be listed twice, inputs not.
+    """
+    if graph.inputs and not graph.outputs:  # a graph of CALL_ONCE has neither
+        raise Corrupt("the graph has no outputs")
+    for index, times in Counter(graph.inputs).items():
+        if times > 1 and graph.tensors[index].data is None:
+            raise Corrupt(f"the graph lists its input {_named(graph, index)} twice")
+    writers = {index: operator for operator in reversed(graph.operators) for index in operator.outputs}
+    origins = dict.fromkeys(graph.inputs, "an input of the graph")
+    origins |= {tensor.index: "a variable" for tensor in graph.tensors if tensor.variable}
+    origins |= {tensor.index: "a constant" for tensor in graph.tensors if tensor.data is not None}
+    for operator in graph.operators:
+        for index in operator.inputs:
+            if index >= 0 and index not in origins:
+                later = f"{_called(writers[index])} writes later" if index in writers else "nothing writes"
+                raise Corrupt(f"{_called(operator)} reads {_named(graph, index)}, which {later}")
+        for index in operator.outputs:
+            if index in origins:
+                raise Corrupt(f"{_called(operator)} overwrites {_named(graph, index)}, {origins[index]}")
+            origins[index] = f"a result of {_called(operator)}"
+    for index in graph.outputs:
+        if index not in origins:
+            raise Corrupt(f"nothing computes the output {_named(graph, index)}")
+
+
+def _called(operator: OperatorInfo) -> str:
+    return operator_label(operator.index, operator.op)
+
+
+def _named(graph: ModelInfo, index: int) -> str:
+    return f"tensor {index} {escape.quoted(graph.tensors[index].name)}"

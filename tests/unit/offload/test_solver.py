@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import pytest
 
 from stages.lower.arena.planner import Buffer
-from stages.lower.offload.greedy import apart, greedy
 from stages.lower.offload.options import Option
 from stages.lower.offload.problem import Problem, Solution, Task
-from stages.lower.offload.search import Planned, search
+from stages.lower.offload.search import Planned, apart, greedy, search
 from stages.lower.offload.solver import solve
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stages.ir.models.spec import OpModel
-from stages.tensorize.float_extremes import with_vector_extremes
+from stages.tensorize.float_schedule import with_vector_extremes
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stages.ir.models.builder import ModelBuilder
-from stages.tensorize.float_warnings import float_warnings
+from stages.tensorize.packing import float_warnings
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 

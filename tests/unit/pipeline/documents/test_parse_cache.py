@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.documents import parse_cache as module
-from pipeline.documents.parse_cache import cached_parse
+from pipeline.documents import document as module
+from pipeline.documents.document import cached_parse
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ class EvenPairs(Loops8):
     element = 20.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.even_tir import even
+        from stages.backends.generic.kernels.generic.elementwise_tir import even
 
         return even(view)
 

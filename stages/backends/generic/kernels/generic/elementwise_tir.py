@@ -9,6 +9,7 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.parameters import ADD, MUL, REQUANTIZE
+from stages.backends.generic.kernels.generic.sixteen_tir import elements
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.tir.addition import rescaled_sum
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
@@ -173,3 +174,18 @@ def dequantize(view: LayerView) -> Lowering:
 
     function = f"fl_dequantize_{SUFFIX[view.inputs[0].dtype]}"
     return elementwise_layer(view, function, value, {}, [scale, op.input_zero_point])
+
+
+def even(view: LayerView) -> Lowering:
+    """Return the formula of `HalfEven`. Half of 2^shift is added, less one if the number before the point is even."""
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        first, second = ((widen(x[i]) - op.zero_points[i]) * op.times[i] for i in range(2))
+        total = {"add": first + second, "sub": first - second, "mul": first * second}[op.named]
+        moved = total + (op.parity << op.shift)
+        odd = T.bitwise_and(T.shift_right(moved, T.int32(op.shift)), T.int32(1))
+        nearest = T.shift_right(moved + ((1 << op.shift - 1) - 1) + odd, T.int32(op.shift))
+        return output(view, nearest - op.parity)
+
+    return elements(view, value, ())

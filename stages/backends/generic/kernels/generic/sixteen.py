@@ -272,7 +272,7 @@ class Root16(Loops16):
         return (25.0 if target.fpu else 700.0) * view.outputs[0].elements
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.root16_tir import wide_sqrt
+        from stages.backends.generic.kernels.generic.sixteen_tir import wide_sqrt
 
         return wide_sqrt(view)
 

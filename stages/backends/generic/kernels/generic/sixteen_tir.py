@@ -291,3 +291,15 @@ def _nearest(value: Expr, dtype: str) -> Expr:
 
 def _clamp64(value: Expr, low: int, high: int) -> Expr:
     return T.min(T.max(value, T.int64(low)), T.int64(high))
+
+
+def wide_sqrt(view: LayerView) -> Lowering:
+    """Return the formula of `stages.ir.operators.wide_sqrt.WideSqrt`. The conversion to int32 truncates."""
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        real = T.Cast("float32", T.max(widen(x[0]), 0)) * T.float32(op.input_scale)
+        root = T.sqrt(real) / T.float32(op.output_scale)
+        return output(view, T.Cast("int32", tirx.Select(root < T.float32(_BIGGEST), root, T.float32(_BIGGEST))))
+
+    return elements(view, value, ())
