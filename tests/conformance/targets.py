@@ -54,8 +54,8 @@ def _held(target: Target) -> dict[str, Kernel]:
 def _is_repeated(kernel: Kernel, target: Target) -> bool:
     """Whether an earlier core has the same machine code of the kernel.
 
-    VLEN concerns only kernels that use vectors, the dot product only those with parameters, a draft of an extension only
-    folders with headers for it.
+    VLEN concerns only kernels that use vectors, the dot product only those with parameters, a draft of an extension
+    only folders with headers for it.
     """
     if kernel.folder.generate_for_core is not None:
         return False

@@ -82,7 +82,7 @@ def test_selection(tmp_path: Path) -> None:
     assert [case.id for case in selected] == [("net", "rv64-rvp"), ("real", "rv64-rvp")]
     for only, targets, message in (
         ("nat", "", "only=nat: no row matches\nknown rows: net, net_fp32, real"),
-        ("", "rv65", "unknown target 'rv65'\nknown targets: rv64-rvp,"),
+        ("", "pdp11", "unknown target 'pdp11'\nknown targets: rv64-rvp,"),
         ("real", "rv64-scalar", "no selected row is measured on them"),
     ):
         with pytest.raises(PipelineError, match=message):
