@@ -1,5 +1,6 @@
 /* Gathers windows into rows, from which convolution is a product of matrices. */
 #include <arm_neon.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "matrix.h"
@@ -51,29 +52,54 @@ static inline void set(uint8_t *to, int32_t count, uint8_t value)
 
 static inline int32_t sum(const int8_t *x, int32_t count)
 {
+    const int8_t *const whole = x + (count & ~15), *const end = x + count;
     int32x4_t total = vdupq_n_s32(0);
-    int32_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        total = vpadalq_s16(total, vpaddlq_s8(vld1q_s8(x + i)));
+    for (; x != whole; x += 16) {
+        total = vpadalq_s16(total, vpaddlq_s8(vld1q_s8(x)));
     }
     int32_t rest = vaddvq_s32(total);
-    for (; i < count; i++) {
-        rest += x[i];
+    for (; x != end; x++) {
+        rest += *x;
     }
     return rest;
 }
 
-/* Copies `count` runs of `run` bytes that are `row` bytes apart, one after another, in pieces of 16. Up to 15 bytes after each run are
- * read, and written after the last one.
+/* Copies `count` runs of `run` bytes that are `row` bytes apart, one after another. Up to 15 bytes behind each run are read, and
+ * written behind the last one.
  */
-static inline void copy_runs(uint8_t *to, const uint8_t *from, int32_t count, int32_t run, ptrdiff_t row, uint8x16_t flip)
+static inline void copy_runs(uint8_t *to, const uint8_t *from, int32_t count, int32_t run, ptrdiff_t row, uint8x16_t flip, bool flips)
 {
-    do {
-        int32_t i = 0;
+    if (run <= 16) {
         do {
-            vst1q_u8(to + i, veorq_u8(vld1q_u8(from + i), flip));
-            i += 16;
-        } while (i < run);
+            const uint8x16_t piece = vld1q_u8(from);
+            vst1q_u8(to, flips ? veorq_u8(piece, flip) : piece);
+            to += run;
+            from += row;
+        } while (--count > 0);
+        return;
+    }
+    do {
+        const uint8_t *x = from, *const end = x + run;
+        uint8_t *y = to;
+        while (end - x > 48) {
+            if (flips) {
+                const uint8x16_t p0 = vld1q_u8(x), p1 = vld1q_u8(x + 16), p2 = vld1q_u8(x + 32), p3 = vld1q_u8(x + 48);
+                vst1q_u8(y, veorq_u8(p0, flip));
+                vst1q_u8(y + 16, veorq_u8(p1, flip));
+                vst1q_u8(y + 32, veorq_u8(p2, flip));
+                vst1q_u8(y + 48, veorq_u8(p3, flip));
+            } else {
+                vst1q_u8_x4(y, vld1q_u8_x4(x));
+            }
+            x += 64;
+            y += 64;
+        }
+        while (x < end) {
+            const uint8x16_t piece = vld1q_u8(x);
+            vst1q_u8(y, flips ? veorq_u8(piece, flip) : piece);
+            x += 16;
+            y += 16;
+        }
         to += run;
         from += row;
     } while (--count > 0);
@@ -119,39 +145,82 @@ static void window(uint8_t *to, const uint8_t *image, int32_t y0, int32_t x0, co
     }
 }
 
+/* `pixels` windows inside of the image, from the first tap of the first one. `flips`: whether flip is not 0. Up to 15 bytes behind the
+ * last row are written. The fields are copied, because the compiler cannot know that stores of bytes keep them.
+ */
+static inline __attribute__((always_inline)) void inside(uint8_t *to, const uint8_t *from, int32_t pixels,
+                                                         const struct neon_windows *windows, bool flips)
+{
+    const struct neon_windows g = *windows;
+    const uint8x16_t flip = vdupq_n_u8((uint8_t)g.flip);
+    const int32_t run = g.kernel_width * g.channels, taken = g.kernel_height * run;
+    const ptrdiff_t image_row = (ptrdiff_t)g.width * g.channels, step = (ptrdiff_t)g.stride_x * g.channels;
+    for (; pixels > 0; pixels--) {
+        copy_runs(to, from, g.kernel_height, run, image_row, flip, flips);
+        if (g.row != taken) {
+            vst1q_u8(to + taken, vdupq_n_u8(0));
+        }
+        to += g.row;
+        from += step;
+    }
+}
+
+/* The same for windows that may lie outside in part, from first tap (y0, x0); writes nothing behind the last row. */
+static void anywhere(uint8_t *to, const uint8_t *image, int32_t pixels, int32_t y0, int32_t x0, const struct neon_windows *g)
+{
+    const int32_t taken = g->kernel_height * g->kernel_width * g->channels;
+    for (; pixels > 0; pixels--) {
+        window(to, image, y0, x0, g, vdupq_n_u8((uint8_t)g->flip));
+        set(to + taken, g->row - taken, 0);
+        to += g->row;
+        x0 += g->stride_x;
+    }
+}
+
 void neon_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const void *windows)
 {
     const struct neon_windows *g = windows;
     const uint8_t *image = x;
-    const uint8x16_t flip = vdupq_n_u8((uint8_t)g->flip);
     const int32_t run = g->kernel_width * g->channels, taken = g->kernel_height * run, spare = -run & 15;
-    const ptrdiff_t image_row = (ptrdiff_t)g->width * g->channels;
-    /* The range of first taps whose windows are inside the image, and the last byte of the image where such a window may start. */
-    const uint32_t ys = (uint32_t)(g->height - g->kernel_height + 1), xs = (uint32_t)(g->width - g->kernel_width + 1);
+    const ptrdiff_t image_row = (ptrdiff_t)g->width * g->channels, step = (ptrdiff_t)g->stride_x * g->channels;
+    /* The range of pixels in a line of the output whose windows are inside of the image, the last byte of the image from which a window
+     * can be copied with what is read behind it, and the last byte of the rows to which it can.
+     */
+    const bool dense = g->dilation_y == 1 && g->dilation_x == 1 && g->width >= g->kernel_width;
+    const int32_t inside_from = (g->left + g->stride_x - 1) / g->stride_x;
+    const int32_t inside_to = dense ? at_most((g->width - g->kernel_width + g->left) / g->stride_x + 1, g->out_width) : 0;
     const ptrdiff_t last_start = g->height * image_row - ((g->kernel_height - 1) * image_row + run + spare);
-    const int dense = g->dilation_y == 1 && g->dilation_x == 1 && g->height >= g->kernel_height && g->width >= g->kernel_width;
-    int32_t oy = first / g->out_width;
-    int32_t ox = first % g->out_width;
-    const uint8_t *const end = (uint8_t *)rows + (ptrdiff_t)count * g->row;
-    for (int32_t i = 0; i < count; i++) {
-        uint8_t *to = (uint8_t *)rows;
-        const int32_t y0 = oy * g->stride_y - g->top, x0 = ox * g->stride_x - g->left;
-        const ptrdiff_t start = y0 * image_row + (ptrdiff_t)x0 * g->channels;
-        if (dense && (uint32_t)y0 < ys && (uint32_t)x0 < xs && start <= last_start && to + taken + spare <= end) {
-            copy_runs(to, image + start, g->kernel_height, run, image_row, flip);
+    uint8_t *to = (uint8_t *)rows;
+    const uint8_t *const last_row = to + (ptrdiff_t)count * g->row - taken - (g->row != taken ? 16 : spare);
+    int32_t oy = first / g->out_width, ox = first % g->out_width;
+    for (int32_t left = count; left > 0; oy++, ox = 0) {
+        const int32_t end = at_most(ox + left, g->out_width), y0 = oy * g->stride_y - g->top;
+        const ptrdiff_t line = y0 * image_row - (ptrdiff_t)g->left * g->channels;
+        int32_t low = inside_from > ox ? inside_from : ox, high = at_most(inside_to, end);
+        if (y0 < 0 || y0 + g->kernel_height > g->height) {
+            high = low;
+        }
+        while (high > low && (line + (high - 1) * step > last_start || to + (ptrdiff_t)(high - 1 - ox) * g->row > last_row)) {
+            high--;
+        }
+        if (high <= low) {
+            low = high = end;
+        }
+        anywhere(to, image, low - ox, y0, ox * g->stride_x - g->left, g);
+        to += (ptrdiff_t)(low - ox) * g->row;
+        if (g->flip != 0) {
+            inside(to, image + line + low * step, high - low, g, true);
         } else {
-            window(to, image, y0, x0, g, flip);
+            inside(to, image + line + low * step, high - low, g, false);
         }
-        for (int32_t k = taken; k < g->row; k++) {
-            to[k] = 0;
-        }
-        if (g->weight_zero_point != 0) {
-            offsets[i] = -g->weight_zero_point * sum(rows, g->row);
-        }
-        rows += g->row;
-        if (++ox == g->out_width) {
-            ox = 0;
-            oy++;
-        }
+        to += (ptrdiff_t)(high - low) * g->row;
+        anywhere(to, image, end - high, y0, high * g->stride_x - g->left, g);
+        to += (ptrdiff_t)(end - high) * g->row;
+        left -= end - ox;
+    }
+    const int32_t zero_point = g->weight_zero_point, row = g->row;
+    for (int32_t i = 0; zero_point != 0 && i < count; i++) {
+        offsets[i] = -zero_point * sum(rows, row);
+        rows += row;
     }
 }
