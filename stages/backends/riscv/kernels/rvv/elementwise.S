@@ -2,6 +2,7 @@
  *
  *   void rvv_<op>_<type>(const void *x0, const void *x1, void *y, const void *fields);            both inputs are dense
  *   void rvv_<op>_strided_<type>(...)                                                             any steps
+ *   void rvv_mul_once_<type>(...), rvv_mul_once_strided_<type>(...)                               one rounding, a right shift
  *
  *   fields   int32: geometry below, then those of the operator (elementwise.py)
  *   y        rows are adjacent
@@ -102,8 +103,8 @@ function \name
 end_function \name
 .endm
 
-/* y = scale((x0 - t0) * (x1 - t1) << t2) + s1 */
-.macro product name, strided, unsigned
+/* y = scale((x0 - t0) * (x1 - t1) << t2) + s1. With one rounding t3 is twice the multiplier. */
+.macro product name, strided, once, unsigned
 function \name
     save s0, s1, s2, s3
     round_half_up
@@ -113,8 +114,12 @@ function \name
     use_e16 8
     vwmul.vv v16, v8, v12
     use_e32 8
+  .if \once
+    scale_once x, 8, v16, t3, s0
+  .else
     vsll.vx v16, v16, t2
     scale_twice x, 8, v16, t3, t4, s0
+  .endif
     finish_clamped 8, v16, s1, s2, s3
     store_and_next
     leave s0, s1, s2, s3
@@ -129,7 +134,11 @@ end_function \name
     sum rvv_sub_u8, vsub, 0, u
     sum rvv_sub_strided_s8, vsub, 1
     sum rvv_sub_strided_u8, vsub, 1, u
-    product rvv_mul_s8, 0
-    product rvv_mul_u8, 0, u
-    product rvv_mul_strided_s8, 1
-    product rvv_mul_strided_u8, 1, u
+    product rvv_mul_s8, 0, 0
+    product rvv_mul_u8, 0, 0, u
+    product rvv_mul_strided_s8, 1, 0
+    product rvv_mul_strided_u8, 1, 0, u
+    product rvv_mul_once_s8, 0, 1
+    product rvv_mul_once_u8, 0, 1, u
+    product rvv_mul_once_strided_s8, 1, 1
+    product rvv_mul_once_strided_u8, 1, 1, u

@@ -9,7 +9,7 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
-from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_not_scale, why_not_shift
+from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, twice, why_not_scale, why_not_shift
 from stages.backends.riscv.kernels.rvv.turns import turns
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class _Elementwise(Kernel):
     turn  instructions for the elements of a turn
     """
 
-    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     row_alignment = 1
     estimate_error = 1.25
     sources = ("elementwise.S",)
@@ -65,8 +64,12 @@ class _Elementwise(Kernel):
         from stages.backends.kernels.tir.broadcast import elementwise
 
         strided = "" if _is_dense(view) else "strided_"
-        function = f"rvv_{view.op.op}_{strided}{SUFFIX[view.inputs[0].dtype]}"
+        function = f"{self.function(view.op)}_{strided}{SUFFIX[view.inputs[0].dtype]}"
         return elementwise(view, function, self.structure.shape)
+
+    def function(self, op: Any) -> str:
+        """Return the C function without steps and type."""
+        return f"rvv_{op.op}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts. A row takes 10 besides, a call 70."""
@@ -79,6 +82,7 @@ class Add(_Elementwise):
     """Sums and differences: three requantizations per element."""
 
     name = "rvv.add"
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     structure = Structure(
         "rvv_add", (*_GEOMETRY, *_INPUTS, *(f"{n}{i}" for i in range(2) for n in SCALE), *SCALE[1:], *_OUTPUT)
@@ -112,8 +116,17 @@ class Mul(_Elementwise):
     def why_not_scales(self, op: Any) -> str:
         return why_not_scale(_LARGEST * _LARGEST, op.output_multiplier, op.output_shift)
 
+    def function(self, op: Any) -> str:
+        return "rvv_mul_once" if _rounds_by_shift(op) else "rvv_mul"
+
     def scales(self, op: Any) -> dict[str, int]:
-        return scale_fields(op.output_multiplier, op.output_shift)
+        multiplier = twice(op.output_multiplier) if _rounds_by_shift(op) else op.output_multiplier
+        return scale_fields(multiplier, op.output_shift)
+
+
+def _rounds_by_shift(op: Any) -> bool:
+    """Return whether the only rounding of a product is that of its right shift."""
+    return bool(op.rounds_once) and op.output_shift < 0
 
 
 def _zero_points(view: LayerView) -> tuple[int, int]:

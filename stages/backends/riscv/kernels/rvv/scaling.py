@@ -12,6 +12,11 @@ def scale_fields(multiplier: int, shift: int, suffix: str = "") -> dict[str, int
     return {name + suffix: value for name, value in values.items()}
 
 
+def twice(multiplier: int) -> int:
+    """Return the unsigned double of a multiplier, as int32."""
+    return 2 * multiplier - (1 << 32 if multiplier >= 1 << 30 else 0)
+
+
 SCALE = tuple(scale_fields(0, 0))
 
 
