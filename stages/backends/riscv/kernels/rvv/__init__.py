@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 from stages.backends.kernels.folder import KernelFolder
 from stages.backends.riscv.kernels.rvv.bytes import Extremum, Table
-from stages.backends.riscv.kernels.rvv.depthwise import Depthwise
+from stages.backends.riscv.kernels.rvv.depthwise import Depthwise, FewInputs
 from stages.backends.riscv.kernels.rvv.elementwise import Add, Mul
 from stages.backends.riscv.kernels.rvv.gemm import Gemm
 from stages.backends.riscv.kernels.rvv.gemm_program import Variant
@@ -34,6 +34,7 @@ FOLDER = KernelFolder(
         Concatenation,
         Depthwise,
         Extremum,
+        FewInputs,
         Gemm,
         Mean,
         Move,

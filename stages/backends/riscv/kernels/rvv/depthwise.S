@@ -1,4 +1,4 @@
-/* Depthwise convolution (depthwise.h).
+/* Depthwise convolution, and convolution of few channels (depthwise.h).
  *
  * Registers while two vectors of outputs are computed; sums have 32 bits, inputs and weights 16:
  *
@@ -47,8 +47,7 @@
     .set CHUNK, 124
     .set CHUNK_STEP, 128
     .set CHANNELS, 132
-    .set MULTIPLIER, 136
-    .set PIXEL_STEP, 140
+    .set PIXEL_STEP, 136
 
     /* `operation` on the sums of `count` vectors */
     .macro sums count, operation, operands:vararg
@@ -244,6 +243,40 @@
     load t3
     vwmacc.vv v16, v0, v4
     .endif
+    bne t1, s2, 61b
+    add s3, s3, t0
+    .if \count == 2
+    add s3, s3, t0
+    .endif
+    .endm
+
+    /* Inputs by index: a row of weights has the offsets in bytes of the lanes from the first one's input. s4: bytes between the
+     * first and the last tap of a row and a step; s6: the step */
+    .macro windows_few shape, count
+    add t5, a6, s1
+    vle16.v v24, (t5)
+    biases \count
+    .if \count == 2
+    vadd.vx v28, v24, t0
+    .endif
+    mv t1, a1
+    mv t2, s0
+61: LX t3, 0(t1)
+    addi t1, t1, REGISTER_BYTES
+    add t3, t3, s3
+    add t5, t3, s4
+62: vluxei16.v v0, (t3), v24
+    vle16.v v4, (t2)
+    add t2, t2, s1
+    vwmacc.vv v8, v0, v4
+    .if \count == 2
+    vluxei16.v v0, (t3), v28
+    add t3, t3, s6
+    vwmacc.vv v16, v0, v4
+    .else
+    add t3, t3, s6
+    .endif
+    bne t3, t5, 62b
     bne t1, s2, 61b
     add s3, s3, t0
     .if \count == 2
@@ -474,7 +507,7 @@
     lw t3, LINE_STEP(ra)
     sub s5, s7, s8
 12:
-    .ifc \shape, slide
+    .ifnc \shape, any
     SX s0, 0(t1)
     addi t1, t1, REGISTER_BYTES
     .else
@@ -494,10 +527,10 @@
     .endm
 
     .macro image_of_any shape, mode, clipped, name
-    .ifc \shape, slide
-    begin_rows \name, TAP_ROWS
-    .else
+    .ifc \shape, any
     begin_rows \name, TAPS
+    .else
+    begin_rows \name, TAP_ROWS
     .endif
     addresses \shape
     mv s2, t1
@@ -508,6 +541,11 @@
     .ifc \shape, slide
     lw s4, TAP_COLUMNS(ra)
     addi s4, s4, -1
+    .endif
+    .ifc \shape, few
+    lw s4, TAP_COLUMNS(ra)
+    lw s6, COLUMN1(ra)
+    mul s4, s4, s6
     .endif
     lw s1, LANES(ra)
     lw s5, TAPS(ra)
@@ -529,6 +567,9 @@
     add s3, s3, t4
     add a0, a0, t5
     add s0, a6, s1
+    .ifc \shape, few
+    add s0, s0, s1
+    .endif
     slli t4, s1, 1
     add a4, t6, t4
     j 10b
@@ -550,6 +591,7 @@
     modes image_3x3, 3x3
     modes image_of_any, slide
     modes image_of_any, any
+    modes image_of_any, few
 
     /* Fills a2 bytes from s0 on with the zero point. Returns to t0; ra points to the fields. */
     function rvv_depthwise_fill
@@ -616,13 +658,11 @@
     /* Bytes become 16 bits, by index, t5 at a time (struct rvv_depthwise). */
     .macro gathered widened
     lw t1, CHANNELS(ra)
-    lw t2, MULTIPLIER(ra)
     lw t3, PIXEL_STEP(ra)
     vsetvli zero, t5, e16, m8, ta, ma
     vid.v v0
     vdivu.vx v8, v0, t1
     vremu.vx v0, v0, t1
-    vdivu.vx v0, v0, t2
     vmacc.vx v0, t3, v8
     lw t3, CHUNK_STEP(ra)
     slli t1, t5, 1

@@ -1,8 +1,10 @@
-"""DEPTHWISE_CONV_2D on NHWC images: the lanes of a vector are channels, of one pixel or of neighbours."""
+"""DEPTHWISE_CONV_2D, and CONV_2D of few channels, on NHWC images.
+
+The lanes of a vector are channels, of one pixel or of neighbours.
+"""
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_sums, why_not_types
@@ -19,33 +21,32 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 
-class Depthwise(Kernel):
-    """Depthwise convolution with any window, stride, dilation and depth multiplier.
+class _Windows(Kernel):
+    """A kernel of depthwise.S."""
 
-    3x3 windows have code of their own; with strides 1 and 2 neighbours share columns.
-    """
-
-    name = "rvv.depthwise_s8"
     row_alignment = 1
     estimate_error = 1.25
-    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise.S",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        if bad := why_not_types(view) or why_not_nhwc(view):
+        if bad := why_not_types(view) or why_not_nhwc(view) or self.why_not_window(view):
             return bad
         lines = lines_of(view, target.vlen)
-        if view.op.depth_multiplier > lines.most_loaded:
-            return f"a depth multiplier of {view.op.depth_multiplier}; this kernel supports {lines.most_loaded}"
-        return why_not_sums(prod(view.op.kernel), lambda: arithmetic(view))
+        if lines.is_few and lines.offsets().max() + lines.x_step >= 1 << 16:
+            return "the inputs of two vectors are more than 64 KB apart"
+        return why_not_sums(lines.taps, lambda: arithmetic(view))
+
+    def why_not_window(self, view: LayerView) -> str:
+        """Return why the kernel cannot compute the layer's window, '' if it can."""
+        return ""
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
 
         constants, lines = arithmetic(view), lines_of(view, target.vlen)
         return {
-            "weights": lines.by_groups(constants.weights).astype(np.int16),
+            "weights": lines.weights(constants.weights),
             "channels": lines.by_groups(constants.params),
             "columns": np.array(lines.columns, np.int32),
             "fields": FIELDS.of(fields(view, lines)),
@@ -58,3 +59,28 @@ class Depthwise(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         return float(view.inputs[0].shape[0] * lines_of(view, target.vlen).cost())
+
+
+class Depthwise(_Windows):
+    """Depthwise convolution with any window, stride, dilation and depth multiplier.
+
+    3x3 windows have code of their own; with strides 1 and 2 neighbours share columns.
+    """
+
+    name = "rvv.depthwise_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+
+
+class FewInputs(_Windows):
+    """Convolution that reads inputs by index, such as the first layer of a network with 8 or 16 output channels."""
+
+    name = "rvv.few_inputs_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+
+    def why_not_window(self, view: LayerView) -> str:
+        op = view.op
+        if op.groups > 1:
+            return "grouped convolutions are not supported"
+        if op.dilation[1] > 1 and op.in_channels > 1 and op.kernel[1] > 1:
+            return f"a dilation of {op.dilation[1]} is not supported"
+        return ""

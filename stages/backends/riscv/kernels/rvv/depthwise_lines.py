@@ -3,6 +3,8 @@
 A vector has `pixels` output pixels with all their channels, or up to `lanes` channels of one pixel. Some pixels of a
 vector with a stride above 1 read columns that are not neighbours. Then a line has the columns by phase: with stride 2
 columns 0, 2, 4, … and behind them 1, 3, 5, …
+
+Output channels that share input channels are `few`: lines are rows of the image, and vectors are loaded by index.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ FIELDS = Structure(
         *("group_x", "group_y", "zero_point", "low", "high", "taps", "kernel_height", "kernel_width"),
         *("height", "row", "top", "out_height", "out_row"),
         *("line", "line_step", "ring", "span", "loaded", "skipped", "fill", "is_unsigned"),
-        *("phases", "chunk", "chunk_step", "channels", "multiplier", "pixel_step"),
+        *("phases", "chunk", "chunk_step", "channels", "pixel_step"),
     ),
 )
 _INT16 = 2  # bytes of an element of a line
@@ -83,13 +85,28 @@ class Lines:
         return self.vlen * 8 // 32
 
     @property
-    def most_loaded(self) -> int:
-        """Elements that are loaded by index at a time."""
-        return self.vlen * 4 // 8
-
-    @property
     def channels(self) -> int:
         return int(self.view.op.out_channels)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether output channels share input channels."""
+        return self.view.op.op == "conv2d" or self.view.op.depth_multiplier > 1
+
+    @property
+    def pixel(self) -> int:
+        """Elements of a column of a line."""
+        return int(self.view.inputs[0].shape[3])
+
+    @property
+    def inputs(self) -> int:
+        """Input channels of a sum."""
+        return self.pixel if self.view.op.op == "conv2d" else 1
+
+    @property
+    def taps(self) -> int:
+        """Products of a sum."""
+        return prod(self.view.op.kernel) * self.inputs
 
     @property
     def _out_width(self) -> int:
@@ -114,14 +131,14 @@ class Lines:
     def _phases(self) -> list[int]:
         """Phases of the columns that windows read; [0] if a line has all columns in order."""
         op = self.view.op
-        if self.pixels == 1 or op.stride[1] == 1:
+        if self.stride == 1:
             return [0]
         return sorted({kx * op.dilation[1] % op.stride[1] for kx in range(op.kernel[1])})
 
     @property
     def stride(self) -> int:
         """Columns of the image between neighbours in a line."""
-        return int(self.view.op.stride[1]) if self.pixels > 1 else 1
+        return int(self.view.op.stride[1]) if self.pixels > 1 and not self.is_few else 1
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -133,36 +150,37 @@ class Lines:
     @property
     def line(self) -> int:
         """Elements of a line."""
-        return self._starts[-1] * self.channels
+        return self._starts[-1] * self.pixel
 
     @cached_property
     def tap_columns(self) -> list[int]:
-        """Byte offsets of the columns of the first window."""
+        """Byte offsets of the taps in a row of the first window."""
         columns = [kx * self.view.op.dilation[1] for kx in range(self.view.op.kernel[1])]
         places = [self._starts[self._phases.index(column % self.stride)] + column // self.stride for column in columns]
-        return [place * self.channels * _INT16 for place in places]
+        return [(place * self.pixel + number) * _INT16 for place in places for number in range(self.inputs)]
 
     @cached_property
     def columns(self) -> list[int]:
         """Offsets of taps; for each phase the first element in the line, in the image's row, and their number."""
-        values, (_, _, width, inputs) = [*self.tap_columns], self.view.inputs[0].shape
+        values, width = [*self.tap_columns], self.view.inputs[0].shape[2]
         for number, phase in enumerate(self._phases):
             before = max(-(-(self.view.op.padding[1] - phase) // self.stride), 0)  # columns of padding
             source = phase + before * self.stride - self.view.op.padding[1]
             count = self._starts[number + 1] - self._starts[number] - before
             count = min(count, -(-(width - source) // self.stride))
-            values += [(self._starts[number] + before) * self.channels, source * inputs, count * self.channels]
+            values += [place * self.pixel for place in (self._starts[number] + before, source, count)]
         return values
 
     @property
     def x_step(self) -> int:
         """Bytes of a line from a vector to the next."""
-        columns = self.pixels if self.pixels > 1 else self.view.op.stride[1]
-        return int(columns * self.channels * _INT16)
+        return int(self.pixels * self.view.op.stride[1] // self.stride * self.pixel * _INT16)
 
     @property
     def shape(self) -> str:
         """The part of the function's name for the window."""
+        if self.is_few:
+            return "few"
         steps = {b - a for a, b in zip(self.tap_columns, self.tap_columns[1:], strict=False)}
         if self.view.op.kernel != (3, 3):
             return "slide" if steps == {self.x_step} else "any"
@@ -170,46 +188,62 @@ class Lines:
 
     def scratch_words(self, word_bits: int) -> int:
         """Words of 4 bytes: addresses of the taps, and lines."""
-        addresses = {"slide": self.view.op.kernel[0], "any": prod(self.view.op.kernel)}.get(self.shape, 0)
+        rows = self.view.op.kernel[0]
+        addresses = {"slide": rows, "few": rows, "any": self.taps}.get(self.shape, 0)
         return addresses * (word_bits // 32) + -(-self.span * self.line // 2)
 
     def by_groups(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return [rows, channels] as [groups, rows, lanes], repeated for each pixel of a vector."""
         import numpy as np
 
-        repeated = np.tile(values, (1, self.pixels))
-        padded = np.pad(repeated, ((0, 0), (0, self.groups * self.lanes - repeated.shape[1])))
-        return np.ascontiguousarray(padded.reshape(len(values), self.groups, self.lanes).transpose(1, 0, 2))
+        return self._grouped(np.tile(values, (1, self.pixels)))
+
+    def weights(self, values: NDArray[np.int64]) -> NDArray[np.int16]:
+        """Return the weights as the code reads them; `values` are those of Arithmetic."""
+        import numpy as np
+
+        rows = np.tile(values, (1, self.pixels))
+        rows = np.concatenate([rows, self.offsets()[None]]) if self.is_few else rows
+        return self._grouped(rows).astype(np.int16)
+
+    def _grouped(self, rows: NDArray[Any]) -> NDArray[Any]:
+        import numpy as np
+
+        padded = np.pad(rows, ((0, 0), (0, self.groups * self.lanes - rows.shape[1])))
+        return np.ascontiguousarray(padded.reshape(len(rows), self.groups, self.lanes).transpose(1, 0, 2))
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return the bytes in a line from the first lane's input to each lane's, [pixels * channels]."""
+        import numpy as np
+
+        multiplier = self.channels if self.view.op.op == "conv2d" else self.view.op.depth_multiplier
+        columns = np.arange(self.pixels)[:, None] * self.view.op.stride[1] * self.pixel
+        offsets: NDArray[np.int64] = (columns + np.arange(self.channels) // multiplier) * _INT16
+        return offsets.reshape(-1)
 
     def chunks(self) -> dict[str, int]:
-        """Return the fields of elements that are loaded by index; zeros if a row is copied as it is."""
-        op, inputs = self.view.op, self.view.inputs[0].shape[3]
-        if op.depth_multiplier == 1 and self.stride == 1:
+        """Return the fields of columns that are loaded by index; zeros if a row is copied as it is."""
+        if self.stride == 1:
             return {"chunk": 0, "chunk_step": 0, "pixel_step": 0}
-        pixels = self.most_loaded // self.channels
-        chunk = pixels * self.channels or self.most_loaded // op.depth_multiplier * op.depth_multiplier
-        return {
-            "chunk": chunk,
-            "chunk_step": chunk // op.depth_multiplier * self.stride,
-            "pixel_step": inputs * self.stride,
-        }
+        chunk, step = self.vlen * 4 // 8 // self.channels, self.channels * self.stride  # four registers of bytes
+        return {"chunk": chunk * self.channels, "chunk_step": chunk * step, "pixel_step": step}
 
     def cost(self) -> float:
         """Return the instructions of an image, from counts."""
         op, (_, out_height, out_width, _) = self.view.op, self.view.outputs[0].shape
-        taps = prod(op.kernel)
-        rows = op.kernel[0]
+        taps, rows = self.taps, op.kernel[0]
         pair, single = {
             "s1": (70, 49),
             "s2": (76, 46),
             "3x3": (85, 56),
             "slide": (26 + 6 * rows + 7 * taps, 20 + 3 * rows + 6 * taps),
             "any": (26 + 10 * taps, 20 + 8 * taps),
+            "few": (30 + 5 * rows + 8 * taps, 23 + 5 * rows + 6 * taps),
         }[self.shape]
         pairs, rest = divmod(out_width // self.pixels, 2)
         group = 42 + pairs * pair + (rest + (out_width % self.pixels > 0)) * single
         stored = 9 * rows + 5 * taps * (self.shape == "any")
-        vectors = -(-self.line // self.most_loaded)
+        vectors = -(-self.line * 2 // self.vlen)
         loaded = min(op.stride[0], self.span) * (len(self._phases) * 18 + 20 + 6 * vectors)
         filled = 6 * vectors * (self.span + op.padding[0] + op.padding[2])
         return out_height * (52 + self.groups * group + stored + loaded) + filled + 110
@@ -235,16 +269,16 @@ def fields(view: LayerView, lines: Lines) -> dict[str, int]:
         "tail": out_width % lines.pixels * channels,
         "y_step": lines.pixels * channels,
         "x_step": lines.x_step,
-        "column1": steps[0] if steps else 0,
+        "column1": steps[0] if steps else _INT16,
         "column2": steps[1] if len(steps) > 1 else 0,
-        "group_x": vector * _INT16 - out_width // lines.pixels * lines.x_step,
+        "group_x": (0 if lines.is_few else vector * _INT16) - out_width // lines.pixels * lines.x_step,
         "group_y": vector - out_width * channels,
         "zero_point": op.output_zero_point,
         "low": op.act_min,
         "high": op.act_max,
-        "taps": prod(op.kernel),
+        "taps": lines.taps,
         "kernel_height": op.kernel[0],
-        "kernel_width": op.kernel[1],
+        "kernel_width": op.kernel[1] * lines.inputs,
         "height": height,
         "row": width * inputs,
         "top": op.padding[0],
@@ -259,9 +293,8 @@ def fields(view: LayerView, lines: Lines) -> dict[str, int]:
         "fill": op.input_zero_point,
         "is_unsigned": int(view.inputs[0].dtype == "uint8"),
         "channels": channels,
-        "multiplier": op.depth_multiplier,
         **lines.chunks(),
-        "phases": (len(lines.columns) - op.kernel[1]) // 3,
+        "phases": (len(lines.columns) - len(lines.tap_columns)) // 3,
     }
 
 

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution: one block per image."""
+"""TIR of depthwise convolution, and of convolution of few channels: one block per image."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def depthwise(view: LayerView, lines: Lines, mode: str, word_bits: int) -> Lower
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     kernel_height, kernel_width = op.kernel
     _, height, width, channels = y.shape
-    lanes, taps = lines.lanes, kernel_height * kernel_width
+    lanes, taps, inputs = lines.lanes, lines.taps, lines.inputs
 
     def meaning(b: Any) -> None:
         with loop(("oy", height), ("ox", width), ("c", channels)) as (oy, ox, c):
-            source = c if op.depth_multiplier == 1 else T.truncdiv(c, op.depth_multiplier)
             group, lane = (0, c) if lines.groups == 1 else (T.truncdiv(c, lanes), T.truncmod(c, lanes))
             store(b.acc, b.channels[group, 0, lane], 0)
-            with loop(("ky", kernel_height), ("kx", kernel_width)) as (ky, kx):
+            with loop(("ky", kernel_height), ("kx", kernel_width), ("k", inputs)) as (ky, kx, k):
+                source = k if op.op == "conv2d" else c if not lines.is_few else T.truncdiv(c, op.depth_multiplier)
                 value = padded(
                     op,
                     x.shape[1:3],
@@ -38,7 +38,7 @@ def depthwise(view: LayerView, lines: Lines, mode: str, word_bits: int) -> Lower
                     lambda iy, ix: widen(b.x[iy, ix, source]),
                     op.input_zero_point,
                 )
-                weight = widen(b.weights[group, ky * kernel_width + kx, lane])
+                weight = widen(b.weights[group, (ky * kernel_width + kx) * inputs + k, lane])
                 store(b.acc, b.acc[0] + value * weight, 0)
             multiplier = b.channels[group, 1, lane]
             if op.rounds_once:  # of twice the multiplier, without a sign
@@ -49,7 +49,7 @@ def depthwise(view: LayerView, lines: Lines, mode: str, word_bits: int) -> Lower
 
     operands = (
         Operand("x", x.shape[1:], x.dtype),
-        Operand("weights", (lines.groups, taps + 1, lanes), "int16"),
+        Operand("weights", (lines.groups, taps + 1 + lines.is_few, lanes), "int16"),
         Operand("channels", (lines.groups, 3, lanes), "int32"),
         Operand("y", y.shape[1:], y.dtype, "w"),
         Operand("lines", (lines.scratch_words(word_bits),), "int32", "w"),
@@ -59,4 +59,4 @@ def depthwise(view: LayerView, lines: Lines, mode: str, word_bits: int) -> Lower
     )
     function = f"rvv_depthwise_{lines.shape}_{mode}{'_clipped' if is_clipped(view) else ''}"
     arguments = lambda b: [b.x, b.weights, b.channels, b.y, b.lines, b.columns, b.fields]  # noqa: E731
-    return over_images("depthwise_conv2d", Block("image", operands, meaning, function, arguments), y.shape[0])
+    return over_images(op.op, Block("image", operands, meaning, function, arguments), y.shape[0])
