@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.places import kernel_file
 from stages.backends.targets.spec import Target
 from tests.conformance.case import Case
 from tests.conformance.runner import Outcome, compiled
@@ -96,9 +97,11 @@ def uncalled(outcomes: Sequence[Outcome], target: Target) -> list[str]:
         if rank(kernel, target):
             continue
         declared = {
-            name for header in kernel.headers for name in _DECLARED.findall((kernel.folder.path / header).read_text())
+            name
+            for header in kernel.headers
+            for name in _DECLARED.findall(kernel_file(kernel.folder.path, header).read_text())
         }
-        objects = [compiled(target, (kernel.folder.path / source).resolve()) for source in kernel.sources]
+        objects = [compiled(target, kernel_file(kernel.folder.path, source).resolve()) for source in kernel.sources]
         defined, needed = _symbols(target, objects)
         missing += sorted((declared & defined) - words - needed)
     return missing

@@ -170,8 +170,16 @@ def _content(array: np.ndarray) -> bytes:
 def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Target, folder: Path) -> Path:
     """The program of the functions and the micro-kernels they call."""
     kernels = {trial.kernel.name: trial.kernel for trial in trials if trial.tensorized}.values()
-    headers = sorted({str((kernel.folder.path / header).resolve()) for kernel in kernels for header in kernel.headers})
-    sources = sorted({(kernel.folder.path / source).resolve() for kernel in kernels for source in kernel.sources})
+    headers = sorted(
+        {
+            str(places.kernel_file(kernel.folder.path, header).resolve())
+            for kernel in kernels
+            for header in kernel.headers
+        }
+    )
+    sources = sorted(
+        {places.kernel_file(kernel.folder.path, source).resolve() for kernel in kernels for source in kernel.sources}
+    )
     for path in _generated(trials, machine):
         if path.suffix == ".h":
             headers.append(str(path))

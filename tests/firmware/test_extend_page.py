@@ -23,6 +23,7 @@ CUSTOM, IN_TREE = PAGES["add_operator"].split("\n## ")[1:]
 # What each page makes in a project's plugins/.
 KINDS = {
     "add_board": {"targets"},
+    "add_instructions": {"kernels", "targets"},
     "add_kernel": {"kernels", "targets"},
     "add_model": {"models"},
     "add_operator": {"kernels", "operators", "targets"},

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.definitions import definitions_of
-from stages.backends.kernels.places import include_path
+from stages.backends.kernels.places import include_path, kernel_file
 from stages.support.system.loaded_code import package_files
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _shown(path: Path, root: Path) -> str:
 def _c_files(folder: Path, files: tuple[str, ...], include: tuple[Path, ...]) -> set[Path]:
     """Return the files and all that they include, from their folder or from `include`."""
     visited: set[Path] = set()
-    waiting = [folder / name for name in files]
+    waiting = [kernel_file(folder, name) for name in files]
     while waiting:
         path = waiting.pop().resolve()
         if path in visited or not path.is_file():  # a file that is not there is emit's error

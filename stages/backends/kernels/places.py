@@ -42,6 +42,12 @@ def include_path(folder: Path, name: str) -> Path:
     return path_of(other) if other in _families() else folder / name
 
 
+def kernel_file(folder: Path, name: str) -> Path:
+    """Return the path of a kernel's source or header: `gemm.c` of its folder, or `../generic/windows.c`."""
+    other, _, file = name.rpartition("/")
+    return (include_path(folder, other) if other else folder) / file
+
+
 def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
     """Return globs, relative to Firmline's folder, of the code of the folders `names`.
 

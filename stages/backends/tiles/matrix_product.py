@@ -65,7 +65,11 @@ class MatrixSteps(ABC):
 
     @abstractmethod
     def multiply(self, sums: Sequence[Register], rows: Sequence[Register], weights: Register, element: int) -> None:
-        """Add the products of a step: elements from `element` on of each row. Advances `weights`."""
+        """Add the products of a step: elements from `element` on of each row. `end_steps` follows."""
+
+    @abstractmethod
+    def end_steps(self, weights: Register, elements: int) -> None:
+        """Advance `weights` over the steps of `elements` elements."""
 
     @abstractmethod
     def finish(self, sums: Sequence[Register], out: Register, y_row: Register, scratch: Register) -> None:
@@ -143,11 +147,13 @@ def _depth(
         with p.loop("bne", row[0], count):
             for element in range(0, whole, steps.step):
                 steps.multiply(sums, row, panel, element)
+            steps.end_steps(panel, whole)
             for register in row:
                 p("addi", register, register, whole)
     with p.unless("beq", row[0], end):
         p.note("the rest of the depth")
         with p.loop("bne", row[0], end):
             steps.multiply(sums, row, panel, 0)
+            steps.end_steps(panel, steps.step)
             for register in row:
                 p("addi", register, register, steps.step)

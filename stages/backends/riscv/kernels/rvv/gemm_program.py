@@ -150,6 +150,9 @@ class _Steps(MatrixSteps):
                 p("lb", value, p.at(row, element))
                 p("vwmacc.vx", total, value, self.wide)
 
+    def end_steps(self, weights: Register, elements: int) -> None:
+        """`multiply` has advanced `weights`."""
+
     def finish(self, sums: Sequence[Register], out: Register, y_row: Register, scratch: Register) -> None:
         p, v, width, constants = self.program, self.variant, self.program["width"], self.constants
         step, value = self.program.register("x", "part_bytes"), self.value[0]

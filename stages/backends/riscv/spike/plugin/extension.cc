@@ -1,9 +1,10 @@
-// The packed-SIMD extension of RISC-V as an extension of Spike: `spike --isa=rv64imac_xrvp --extlib=librvp.so`.
-// Its instructions are generated from a declaration (instructions/spike_plugin.py).
+// A declared instruction set as an extension of Spike: `spike --isa=rv64imac_xrvp --extlib=librvp.so`.
+// Its instructions and name.h are generated from the declaration (instructions/spike_plugin.py).
 #include <memory>
 
 #include "disasm.h"
 #include "instruction.h"
+#include "name.h"
 
 namespace {
 
@@ -18,7 +19,7 @@ const RegisterName rd(RegisterName::rd), rs1(RegisterName::rs1), rs2(RegisterNam
 
 class Extension : public extension_t {
  public:
-  const char* name() const override { return "rvp"; }
+  const char* name() const override { return EXTENSION_NAME; }
 
   std::vector<insn_desc_t> get_instructions(const processor_t& processor) override {
     const bool is_64 = processor.get_isa().get_max_xlen() == 64;
@@ -48,6 +49,7 @@ class Extension : public extension_t {
   }
 };
 
-REGISTER_EXTENSION(rvp, []() -> extension_t* { return new Extension; })
+#define REGISTER(name, constructor) REGISTER_EXTENSION(name, constructor)  // with EXTENSION replaced
+REGISTER(EXTENSION, []() -> extension_t* { return new Extension; })
 
 }  // namespace
