@@ -19,12 +19,15 @@ from pydantic import Field
 from stages.backends.kernels.eight_bit import INT8_OFFSET, sums, weight_zero_point
 from stages.backends.kernels.kernel import KernelParams
 from stages.backends.kernels.matrix import columns_of
-from stages.backends.riscv.dot_program import STEP, DotVariant
+from stages.backends.riscv.dot_program import OPERATIONS, STEP, DotVariant
 from stages.backends.riscv.instructions.declaration import load
 from stages.backends.tiles.product_kernel import TileProduct, header
 from stages.backends.tiles.product_sizes import Blocks, images, rounding_of
+from stages.support.messages.stage_error import StageError
+from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
+    from stages.backends.riscv.instructions.declaration import InstructionSet
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 
@@ -56,9 +59,25 @@ class DotGemm(TileProduct):
             variant = DotVariant.of_name(path.stem, prefix)
         except ValueError:
             return None
-        return header(path.stem) if path.suffix == ".h" else variant.text(prefix, load(cls.declaration))
+        return header(path.stem) if path.suffix == ".h" else variant.text(prefix, cls._declared())
+
+    @classmethod
+    def _declared(cls) -> InstructionSet:
+        """Return the instructions. Raise StageError for a wrong declaration, or one without a dot product."""
+        declared = load(cls.declaration)
+        for operation in OPERATIONS:
+            expressions = declared.operations_on(32).get(operation, ([], ()))[1]
+            name = expressions[0].partition("(")[0] if expressions else ""
+            if operation == "dot" and not name:
+                message = f"{cls.declaration.name}: operations lacks dot(d, a, b), which {cls.name} needs"
+                raise StageError(message, at=("target",))
+            if name and name not in declared.instructions:
+                message = f"{cls.declaration.name}: operation {operation} uses the unknown instruction '{name}'"
+                raise StageError(message + did_you_mean(name, declared.instructions), at=("target",))
+        return declared
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
+        self._declared()
         if bad := super().why_not_layer(view, target):
             return bad
         if weight_zero_point(view):

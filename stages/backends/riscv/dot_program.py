@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stages.backends.riscv.instructions.declaration import InstructionSet
     from stages.backends.tiles.program import Register
 
+OPERATIONS = ("dot", "high_multiply", "min", "max")
 STEP = 4  # elements of a dot product
 _RV64 = "__riscv_xlen == 64"
 

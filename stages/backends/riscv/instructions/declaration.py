@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from stages.support.messages.stage_error import StageError
+from stages.support.messages.wording import did_you_mean
 from stages.support.options.strict_model import StrictModel
 
 _FOLDER = Path(__file__).resolve().parent
+_FUNCTIONS = "abs bits clip clz cls max min rshift rshr sat select shift usat wrap"  # of model.py
+_LANES = "s8 s16 s32 s64 u8 u16 u32 u64"
+_NAMES = frozenset(f"a b c d i n xlen {_FUNCTIONS} {_LANES}".split())  # in a meaning
+_OPERAND = re.compile(r"[dabcDABC]\+?|n\d")
 _IMMEDIATE = re.compile(r"n(\d)")
 _SIGNATURE = re.compile(r"([\w.]+)\((\w+(?:, \w+)*)\)")
 
@@ -42,6 +48,26 @@ class Instruction(StrictModel):
     xlen: Word | None = None
     lanes: Literal[8, 16, 32, 64]
     meaning: str
+
+    @field_validator("operands")
+    @classmethod
+    def _known_operands(cls, operands: tuple[str, ...]) -> tuple[str, ...]:
+        for operand in operands:
+            if not _OPERAND.fullmatch(operand):
+                raise ValueError(f"operand '{operand}' is not one of d, d+, a, b, c, n5")
+        return operands
+
+    @field_validator("meaning")
+    @classmethod
+    def _known_names(cls, meaning: str) -> str:
+        try:
+            tree = ast.parse(meaning, mode="eval")
+        except SyntaxError as error:
+            raise ValueError(f"'{meaning}' is not an expression: {error.msg}") from None
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if unknown := sorted(names - _NAMES):
+            raise ValueError(f"the meaning has the unknown name '{unknown[0]}'{did_you_mean(unknown[0], _NAMES)}")
+        return meaning
 
     @property
     def registers(self) -> list[str]:
@@ -97,6 +123,13 @@ class InstructionSet(StrictModel):
         default_factory=dict
     )
 
+    @model_validator(mode="after")
+    def _known_operations(self) -> InstructionSet:
+        for signature in self.operations:
+            if not _SIGNATURE.fullmatch(signature):
+                raise ValueError(f"operations: '{signature}' should be like 'dot(d, a, b)'")
+        return self
+
     def on(self, word_bits: int) -> dict[str, Instruction]:
         """Return the instructions of a core by their names in the declaration."""
         return {name: each for name, each in self.instructions.items() if each.exists_on(word_bits)}
@@ -147,5 +180,6 @@ def load(path: Path) -> InstructionSet:
         raise StageError(f"instruction set {path.name} is not YAML: {error}", at=("target",)) from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise StageError(f"instruction set {path.name}: {where}: {first['msg']}", at=("target",)) from None
+        where = [".".join(map(str, first["loc"]))] if first["loc"] else []
+        message = ": ".join([f"instruction set {path.name}", *where, first["msg"].removeprefix("Value error, ")])
+        raise StageError(message, at=("target",)) from None
