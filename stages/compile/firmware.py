@@ -271,8 +271,12 @@ def remedy(target: Target) -> str:
     """Return the hint for a model that is too large for the target's memory."""
     machine = target.simulator.machine
     if target.board is None:
-        limit = f", up to the memory of {machine}" if machine else ""
-        return f"use a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml{limit}"
+        if machine:
+            return (
+                f"use a smaller model, or declare a core `like: {target.name}` with more memories of {machine} in "
+                "pipeline.yaml (docs/reference/targets.md#memories)"
+            )
+        return f"use a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml"
     return "use a smaller model or another board"
 
 

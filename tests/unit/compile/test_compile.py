@@ -80,7 +80,7 @@ def test_model_too_large_for_ram_alone_names_the_layer_at_the_arenas_peak(tmp_pa
     message = str(raised.value)
     assert "ram needs 61" in message  # 600,000 of arena, 16,384 of stack and less than 3 KiB of variables
     assert "but has 524,288" in message
-    assert message.endswith("raise memory.*.length of cortex-m55 in pipeline.yaml, up to the memory of mps3-an547")
+    assert "declare a core `like: cortex-m55` with more memories of mps3-an547 in pipeline.yaml" in message
     assert "rom needs" not in message
     assert (
         "the arena's peak is 504,000 bytes at layer 1 relu (RELU): out 300,000, kept 200,000, scratch 4,000" in message

@@ -138,6 +138,18 @@ def test_smooth_is_the_mean_of_the_last_scores(dtype: str, window: int, index: i
         assert detected[0, 0] == (real > 0.4)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
+def test_smooth_decides_for_each_score(dtype: str) -> None:
+    """A list of thresholds; null is never detected."""
+    scale, zero = (None, 0) if dtype == "float32" else (1 / 256, 0 if dtype == "uint8" else -128)
+    source = read(reshaped(((1, 3), dtype, scale, zero))).tensors[0]
+    highest = np.ones((1, 3), "float32") if dtype == "float32" else np.full((1, 3), np.iinfo(dtype).max, dtype)
+    middle = np.array([[0.55, 0.55, 0.55]], "float32") if scale is None else np.full((1, 3), 141 + zero, dtype)
+    options = Smooth(window=1, threshold=(0.5, None, 0.6))
+    decisions = [row[1].tolist() for row in run(smoother(options, source, "net"), [[highest], [middle]])]
+    assert decisions == [[[True, False, True]], [[True, False, False]]]
+
+
 def reshaped(source: tuple[Any, ...], shape: tuple[int, ...] = (-1,)) -> bytes:
     """A network that reads (shape, dtype, scale, zero point) and reshapes it."""
     b = ModelBuilder()
@@ -183,7 +195,11 @@ MICRO = {"frontend": {"kind": "microfrontend"}}
             "net_0 has no output 'code'",
             (1, "inputs", "code_0"),
         ),
-        ((decoder(), {"smooth": {}}), "net_0 writes 2 scores", (1, "smooth")),
+        (
+            (decoder(), {"smooth": {"threshold": [0.5, 0.5, 0.5]}}),
+            "3 thresholds, but net_0 writes 2 scores",
+            (1, "smooth", "threshold"),
+        ),
         (
             (decoder(), {"smooth": {"index": 2}}),
             "smooth has index 2; net_0 writes 2 scores, 0 to 1",

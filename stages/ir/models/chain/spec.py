@@ -22,16 +22,20 @@ _MOST_PARTS = 100
 TensorName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
+_Threshold = Annotated[float, Field(ge=-1e6, le=1e6)]
+
+
 class Smooth(StrictModel):
-    """Mean of a score over the last runs, and a decision.
+    """Mean of each score over the last runs, and its decision.
 
     window     runs in the mean; before the first run, scores are 0
-    threshold  the decision is true while the mean is above it, in the units of the score
-    index      which element of the network's output is the score; needed if it has several
+    threshold  a decision is true while its mean is above it, in the units of the score. A list has a threshold for each
+               score, null for scores that are never detected
+    index      the only element of the network's output that is a score; None: all
     """
 
     window: Annotated[int, Field(ge=1, le=1_000)] = 5
-    threshold: Annotated[float, Field(ge=-1e6, le=1e6)] = 0.9
+    threshold: _Threshold | Annotated[tuple[_Threshold | None, ...], Field(min_length=1, max_length=1_000)] = 0.9
     index: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
 
 
