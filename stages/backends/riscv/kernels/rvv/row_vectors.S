@@ -122,3 +122,51 @@ function rvv_between_columns
     bnez a3, 1b
     ret
 end_function rvv_between_columns
+
+/* void rvv_between_pixels(int8_t *to, const int32_t *row, const int32_t *columns, int32_t pixels, int32_t channels)
+ *
+ * The same for few channels: a vector has one channel of some pixels.
+ *
+ *     v4, v8      positions of both columns in the row, in bytes      e32, m4
+ *     v24, v12    their shares
+ */
+function rvv_between_pixels
+    round_half_up
+    slli a6, a4, 2                    /* bytes of a pixel in the row */
+    li a7, 12                         /* bytes of a column's entry */
+    li t1, 1024
+1:  vsetvli vl, a3, e32, m4, ta, ma
+    vlse32.v v4, (a2), a7
+    addi t2, a2, 4
+    vlse32.v v8, (t2), a7
+    addi t2, a2, 8
+    vlse32.v v12, (t2), a7
+    vmul.vx v4, v4, a6
+    vmul.vx v8, v8, a6
+    vrsub.vx v24, v12, t1
+    mv t3, a1
+    mv t4, a0
+    mv t5, a4
+2:  vluxei32.v v16, (t3), v4
+    vluxei32.v v20, (t3), v8
+    vmul.vv v16, v16, v24
+    vmacc.vv v16, v12, v20
+    subtract_sign x, v16, zero
+    use_e16 4
+    vnclip.wi v16, v16, 20
+    use_e8 4
+    vnsrl.wi v16, v16, 0
+    vsse8.v v16, (t4), a4
+    use_e32 4
+    addi t3, t3, 4
+    addi t4, t4, 1
+    addi t5, t5, -1
+    bnez t5, 2b
+    mul t2, vl, a4
+    add a0, a0, t2
+    mul t2, vl, a7
+    add a2, a2, t2
+    sub a3, a3, vl
+    bnez a3, 1b
+    ret
+end_function rvv_between_pixels

@@ -12,5 +12,6 @@ void rvv_exponential_parts(const void *x, const int32_t *exp, void *y, int32_t c
 void rvv_between_rows(int32_t *to, const int8_t *first, const int8_t *second, int32_t count, int32_t share0, int32_t share1);
 void rvv_between_columns(int8_t *to, const int32_t *first, const int32_t *second, int32_t count, int32_t share0,
                          int32_t share1);
+void rvv_between_pixels(int8_t *to, const int32_t *row, const int32_t *columns, int32_t pixels, int32_t channels);
 
 #endif
