@@ -373,8 +373,7 @@ def test_two_at_once_install_one_after_the_other(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "without_venv", "packages"),
-    [("python3", True, "python3-venv"), ("", False, "python3 python3-venv")],
+    ("name", "without_venv", "packages"), [("python3", True, "python3-venv"), ("", False, "python3 python3-venv")]
 )
 def test_what_python_lacks_is_installed(machine: Machine, name: str, without_venv: bool, packages: str) -> None:
     machine.without("uv", "python3")

@@ -14,14 +14,7 @@ from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
-from stages.ir.operators.signal_options import (
-    BOOLEAN,
-    SIZE,
-    frames_of,
-    last_axis,
-    options_of,
-    output_types,
-)
+from stages.ir.operators.signal_options import BOOLEAN, SIZE, frames_of, last_axis, options_of, output_types
 from stages.ir.operators.signal_spectrum import FFT_TYPES, signal_operator
 
 if TYPE_CHECKING:
@@ -230,12 +223,7 @@ def _delayed(operation: Operation) -> None:
     output_types(operation, "int16")
 
 
-_STACKER = {
-    "num_channels": SIZE,
-    "stacker_left_context": _MOST,
-    "stacker_right_context": _MOST,
-    "stacker_step": SIZE,
-}
+_STACKER = {"num_channels": SIZE, "stacker_left_context": _MOST, "stacker_right_context": _MOST, "stacker_step": SIZE}
 
 
 def _stacked(operation: Operation) -> list[Shape]:

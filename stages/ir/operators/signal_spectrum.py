@@ -13,14 +13,7 @@ from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape
 from stages.ir.operators.signal_models import MODELS
-from stages.ir.operators.signal_options import (
-    SHIFT,
-    constant,
-    frames_of,
-    last_axis,
-    options_of,
-    output_types,
-)
+from stages.ir.operators.signal_options import SHIFT, constant, frames_of, last_axis, options_of, output_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,14 +7,7 @@ from typing import Any
 
 from stages.ir.graph import Tensor
 from stages.ir.layers import LayerOp
-from stages.ir.operators.signal_filter_bank import (
-    CONSTANTS,
-    FilterBank,
-    Log,
-    Pcan,
-    SquareRoot,
-    subtraction_options,
-)
+from stages.ir.operators.signal_filter_bank import CONSTANTS, FilterBank, Log, Pcan, SquareRoot, subtraction_options
 from stages.ir.operators.signal_memory import Delay, OverlapAdd, framer_layers, stacker_layers
 from stages.ir.operators.signal_spectrum import Energy, Irfft, Rfft, ScaleBits, ScaleUp, Window
 from stages.quantize.operator import Operator

@@ -51,12 +51,7 @@ def depthwise16(view: LayerView, lanes: Lanes, function: str, *, panel: bool) ->
     scratch = [Operand("acc", (1,), "int64", "rw")]
     if panel:
         scratch.insert(0, Operand("panel", (kernel[0] * kernel[1] * groups * lanes.group,), "int16", "rw"))
-    operands = (
-        Operand("x", x.shape[1:], "int16"),
-        *constants,
-        Operand("y", y.shape[1:], "int16", "w"),
-        *scratch,
-    )
+    operands = (Operand("x", x.shape[1:], "int16"), *constants, Operand("y", y.shape[1:], "int16", "w"), *scratch)
     arguments = lambda b: [b.x, b.w, b.channels, b.y, *([b.panel] if panel else []), b.fields]  # noqa: E731
     block = Block("image", operands, meaning, function, arguments)
     with Function("depthwise_conv2d") as f:

@@ -29,11 +29,7 @@ def rfft_call(
 
 
 def _call(
-    view: LayerView,
-    function: str,
-    constants: Mapping[str, np.ndarray],
-    integers: Sequence[int],
-    scratch: int | None,
+    view: LayerView, function: str, constants: Mapping[str, np.ndarray], integers: Sequence[int], scratch: int | None
 ) -> Lowering:
     out = view.outputs[0]
     with Function(view.op.op) as f:
