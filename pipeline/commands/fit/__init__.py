@@ -2,8 +2,7 @@
 
 command.py         the command line
 request.py         the boards, and the recipe of each
-measure.py         runs the stages of all boards in parallel, from the store
-larger_memory.py   a board with more memory, for the sizes of a network that it cannot hold
+measure.py         runs the stages of all boards in parallel, from the store; too large networks on a larger board
 row.py             the result of a board, and the order of the results
 table.py, page.py  the results in a terminal, and as HTML
 """
