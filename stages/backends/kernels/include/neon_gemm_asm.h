@@ -50,13 +50,11 @@
 3:
 .endm
 
-/* If there are offsets, executes `operation` on each row, or on what `each` names: it adds the numbers at `temporary` and advances
- * `temporary`.
- */
-.macro add_offsets operation, each=for_rows
+/* If there are offsets, executes `operation` on each row: it adds the number at `temporary` and advances `temporary`. */
+.macro add_offsets operation
     cbz offsets, 1f
     mov temporary, offsets
-    \each \operation
+    for_rows \operation
 1:
 .endm
 

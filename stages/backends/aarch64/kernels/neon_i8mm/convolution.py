@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 POSITIVE = 3  # MODE_POSITIVE of neon_requantize.h
-CLIPS = 4  # the bit of gemm_8x12.S
+CLIPS, FLIPS = 4, 8  # the bits of gemm_8x12.S
 
 
 class Interleaved8x12(MatrixKernel):
@@ -32,7 +32,7 @@ class Interleaved8x12(MatrixKernel):
         return "neon_i8mm_interleaved"
 
     def mode(self, view: LayerView) -> int:
-        """Return the rounding mode and whether results are clipped.
+        """Return the rounding mode and whether results are clipped and flipped.
 
         After a ReLU the rounding of negative sums does not matter. Saturation replaces the clamp to all of int8.
         """
@@ -40,7 +40,8 @@ class Interleaved8x12(MatrixKernel):
         rounding = mode(view)
         if rounding == HALVES and op.act_min >= op.output_zero_point:
             rounding = POSITIVE
-        return rounding + (0 if (op.act_min, op.act_max, offset) == (-128, 127, 0) else CLIPS)
+        clips = (op.act_min - offset, op.act_max - offset) != (-128, 127)
+        return rounding + (CLIPS if clips else 0) + (FLIPS if offset else 0)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.

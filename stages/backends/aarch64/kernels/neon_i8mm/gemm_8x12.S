@@ -2,7 +2,7 @@
  *
  *   neon_i8mm_8x12_r<R>: tiles of R rows (8 or 4), CHUNK is 8
  *
- * gemm->mode is MODE_ of neon_requantize.h, plus CLIPS if a result may leave the range [low, high] or is flipped.
+ * gemm->mode is MODE_ of neon_requantize.h, plus a bit if low or high is not that of int8, and a bit if bytes are flipped.
  *
  * Register blocking of a step in a block of 12. smmla multiplies 2 x 8 activations by 8 x 2 weights: 24 of them for 768 products.
  *
@@ -16,7 +16,8 @@
  */
 #include "neon_panel_asm.h"
 
-#define CLIPS 2         /* number of the bit of mode */
+#define CLIPS 2         /* numbers of the bits of mode */
+#define FLIPS 3
 
 /* `operation` for each pair of rows, with its sums. */
 .macro for_pairs operation
@@ -51,19 +52,20 @@
     ld2r {v\c0\().2d, v\c1\().2d}, [p]
 .endm
 
+/* The sums start with bias and offset, where v0 ... v5 have the bias. */
 .macro offset_4 c0, c1, others:vararg
-    ldr d0, [temporary], #8
-    zip1 v0.4s, v0.4s, v0.4s
-    add v\c0\().4s, v\c0\().4s, v0.4s
-    add v\c1\().4s, v\c1\().4s, v0.4s
+    ldr d6, [temporary], #8
+    zip1 v6.4s, v6.4s, v6.4s
+    add v\c0\().4s, v0.4s, v6.4s
+    add v\c1\().4s, v1.4s, v6.4s
 .endm
 
 .macro offset_12 c0, c1, c2, c3, c4, c5
     offset_4 \c0, \c1
-    add v\c2\().4s, v\c2\().4s, v0.4s
-    add v\c3\().4s, v\c3\().4s, v0.4s
-    add v\c4\().4s, v\c4\().4s, v0.4s
-    add v\c5\().4s, v\c5\().4s, v0.4s
+    add v\c2\().4s, v2.4s, v6.4s
+    add v\c3\().4s, v3.4s, v6.4s
+    add v\c4\().4s, v4.4s, v6.4s
+    add v\c5\().4s, v5.4s, v6.4s
 .endm
 
 /* Products of the weights in v\w with all rows. */
@@ -137,21 +139,25 @@
 /* The sums of a block: bias and offsets, then all products. Advances p to the multipliers. */
 .macro accumulate columns_of_block
     add temporary, p, #32
-    for_pairs bias_\columns_of_block
-    add p, p, #4 * \columns_of_block
-    add_offsets offset_\columns_of_block, for_pairs
+    cbz offsets, 1f
+    bias_\columns_of_block 0, 1, 2, 3, 4, 5
+    mov temporary, offsets
+    for_pairs offset_\columns_of_block
+    b 2f
+1:  for_pairs bias_\columns_of_block
+2:  add p, p, #4 * \columns_of_block
     mov a, panel
     lsr steps, depth, #5
-    cbz steps, 3f
-2:  steps_\columns_of_block
+    cbz steps, 4f
+3:  steps_\columns_of_block
     steps_\columns_of_block
     subs steps, steps, #1
-    b.ne 2b
-3:  tbz depth, #4, 4f
+    b.ne 3b
+4:  tbz depth, #4, 5f
     steps_\columns_of_block
-4:  tbz depth, #3, 5f
+5:  tbz depth, #3, 6f
     step_\columns_of_block
-5:
+6:
 .endm
 
 /* Two column pairs; `temporary` walks through the shifts. */
@@ -177,7 +183,7 @@
     scale_pairs \how, 12, 18, 24, 30, 13, 19, 25, 31
 .endm
 
-/* Scales sums in the mode `mode`, of which CLIPS is no part. */
+/* Scales sums in the mode `mode`, without its bits. */
 .macro by_modes scale
     and steps, mode, #(1 << CLIPS) - 1
     cmp steps, #MODE_ONCE
@@ -222,8 +228,15 @@
 .endm
 
 .macro clip c0, c1, c2, others:vararg
-    clip_bytes v\c1, 16b
-    clip_bytes v\c2, 16b
+    smax v\c1\().16b, v\c1\().16b, LOW.16b
+    smax v\c2\().16b, v\c2\().16b, LOW.16b
+    smin v\c1\().16b, v\c1\().16b, HIGH.16b
+    smin v\c2\().16b, v\c2\().16b, HIGH.16b
+.endm
+
+.macro flip c0, c1, c2, others:vararg
+    eor v\c1\().16b, v\c1\().16b, FLIP.16b
+    eor v\c2\().16b, v\c2\().16b, FLIP.16b
 .endm
 
 /* The results of a block, from its sums. */
@@ -235,7 +248,9 @@
     for_pairs bytes_\columns_of_block
     tbz mode, #CLIPS, 1f
     for_pairs clip
-1:
+1:  tbz mode, #FLIPS, 2f
+    for_pairs flip
+2:
 .endm
 
 /* `store_16` also writes where the next four columns follow. */
