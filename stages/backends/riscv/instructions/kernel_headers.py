@@ -23,10 +23,23 @@ _BASE = {
     "srai": "(rvp_word)((intptr_t){} >> {})",
 }
 
+#: LD of Zilsd 1.0 has the encoding of RV64's LD; its register is even.
+_LOAD_PAIR = """\
+#define RVP_LOADS_PAIRS 1
+
+/* Two words, from a multiple of 8, into \\rd and the register after it. */
+.macro load_two_words rd, address:vararg
+    .insn i 0x03, 3, \\rd, \\address
+.endm
+"""
+
 
 @cache
-def kernel_headers(name: str, version: str, word_bits: Word) -> Mapping[str, str]:
-    """Return the headers of an extension's version by file name. Raises StageError for an unknown version."""
+def kernel_headers(name: str, version: str, word_bits: Word, *, loads_pairs: bool = False) -> Mapping[str, str]:
+    """Return the headers of an extension's version by file name. Raises StageError for an unknown version.
+
+    `loads_pairs`: the core loads two registers at once (Zilsd on RV32).
+    """
     declared = instruction_set(name, version)
     guard = f"FIRMLINE_{C_HEADER.upper().replace('.', '_')}"
     title = f"/* RISC-V P, draft {version}, RV{word_bits}: {{}} Generated from {name}-{version}.yaml. */\n"
@@ -36,7 +49,10 @@ def kernel_headers(name: str, version: str, word_bits: Word) -> Mapping[str, str
     return {
         C_HEADER: title.format("operations of kernels as C functions.")
         + f"#ifndef {guard}\n#define {guard}\n\n{''.join(functions)}#endif\n",
-        ASM_HEADER: title.format("operations of kernels as macros of assembly.") + "\n" + "".join(macros),
+        ASM_HEADER: title.format("operations of kernels as macros of assembly.")
+        + "\n"
+        + "".join(macros)
+        + (_LOAD_PAIR if loads_pairs else ""),
     }
 
 

@@ -45,7 +45,8 @@ _DRAFTS = versions("rvp")
 
 
 def _headers(core: Core) -> Mapping[str, str]:
-    return kernel_headers("rvp", core.extensions["rvp"], core.word_bits)
+    pairs = core.word_bits == 32 and "zilsd" in core.extensions
+    return kernel_headers("rvp", core.extensions["rvp"], core.word_bits, loads_pairs=pairs)
 
 
 FOLDER = KernelFolder(

@@ -12,6 +12,8 @@
  */
 #define UNROLL 8
 
+#include "rvp_asm.h"
+
 #define panel a0
 #define weights a1
 #define params a2
@@ -24,11 +26,20 @@
 
 #define A t0, t1, t2, t3
 #define B t4, t5, t6, s0
+#ifdef RVP_LOADS_PAIRS                /* s2 and s4 are even */
+#define w0 s2
+#define w1 s3
+#define w2 s4
+#define w3 s5
+#define W_IN_PAIRS
+#define start s1                      /* the panel, minus the chunks that the entry skips */
+#else
 #define w0 s1
 #define w1 s2
 #define w2 s3
 #define w3 s4
-#define start s5                      /* the panel, minus the chunks that the entry skips */
+#define start s5
+#endif
 #define entry s6
 #define skipped s7                    /* bytes of weights that the entry skips */
 #define zero s8
@@ -87,7 +98,7 @@
     slli skipped, t1, 2 + REGISTER_SHIFT
     slli start, t1, REGISTER_SHIFT
     sub start, panel, start
-    li t2, 17 * 4                      /* bytes of code of one chunk */
+    li t2, (9 + 2 * LOAD_4) * 4        /* bytes of code of one chunk */
     mul t1, t1, t2
     lla entry, 3f
     add entry, entry, t1

@@ -37,6 +37,7 @@
 #define w1 a5
 #define w2 a6
 #define w3 a7
+#define W_IN_PAIRS
 
 #define ROW0 t0, t1, t2, t3
 #define ROW1 t4, t5, t6, ra
@@ -171,7 +172,7 @@
     mul t2, t1, t2
     sub panel, panel, t2
     SX panel, PANEL(sp)
-    li t2, (4 + 5 * rows) * 4          /* bytes of code of one chunk */
+    li t2, (LOAD_4 + 5 * rows) * 4          /* bytes of code of one chunk */
     mul t1, t1, t2
     lla t0, 3f
     add t0, t0, t1

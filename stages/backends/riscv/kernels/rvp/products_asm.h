@@ -3,6 +3,9 @@
  * The including file defines these registers:
  *   x       the activations of a row; free between the macros
  *   w0-w3   four registers of weights
+ *
+ * It may define W_IN_PAIRS: w0 and w2 are even registers, w1 and w3 the ones after them. LOAD_4 is the number of instructions of
+ * load_4.
  */
 #ifndef FIRMLINE_RVP_PRODUCTS_ASM_H
 #define FIRMLINE_RVP_PRODUCTS_ASM_H
@@ -18,13 +21,22 @@
     .endif
 .endm
 
-/* Four registers from register `first` of `base` on into w0-w3. */
+/* Four registers from register `first` of `base` on into w0-w3. (Constants are aligned to 8 bytes or more.) */
+#if defined(RVP_LOADS_PAIRS) && defined(W_IN_PAIRS)
+#define LOAD_4 2
+.macro load_4 base, first
+    load_two_words w0, ((\first) + 0) * REGISTER_BYTES(\base)
+    load_two_words w2, ((\first) + 2) * REGISTER_BYTES(\base)
+.endm
+#else
+#define LOAD_4 4
 .macro load_4 base, first
     LX w0, ((\first) + 0) * REGISTER_BYTES(\base)
     LX w1, ((\first) + 1) * REGISTER_BYTES(\base)
     LX w2, ((\first) + 2) * REGISTER_BYTES(\base)
     LX w3, ((\first) + 3) * REGISTER_BYTES(\base)
 .endm
+#endif
 
 /* Adds the products of x and w0-w3 to four sums. */
 .macro multiply_4 c0, c1, c2, c3
