@@ -55,7 +55,11 @@ static inline int32_t sum(const int8_t *x, int32_t count)
     const int8_t *const whole = x + (count & ~15), *const end = x + count;
     int32x4_t total = vdupq_n_s32(0);
     for (; x != whole; x += 16) {
+#ifdef __ARM_FEATURE_DOTPROD
+        total = vdotq_s32(total, vld1q_s8(x), vdupq_n_s8(1));
+#else
         total = vpadalq_s16(total, vpaddlq_s8(vld1q_s8(x)));
+#endif
     }
     int32_t rest = vaddvq_s32(total);
     for (; x != end; x++) {
@@ -145,6 +149,12 @@ static void window(uint8_t *to, const uint8_t *image, int32_t y0, int32_t x0, co
     }
 }
 
+/* Whether the windows of a line follow each other in the image as they do in the rows. */
+static inline bool is_line(const struct neon_windows *g)
+{
+    return g->kernel_height == 1 && g->kernel_width == g->stride_x && g->row == g->kernel_width * g->channels;
+}
+
 /* `pixels` windows inside of the image, from the first tap of the first one. `flips`: whether flip is not 0. Up to 15 bytes behind the
  * last row are written. The fields are copied, because the compiler cannot know that stores of bytes keep them.
  */
@@ -155,6 +165,10 @@ static inline __attribute__((always_inline)) void inside(uint8_t *to, const uint
     const uint8x16_t flip = vdupq_n_u8((uint8_t)g.flip);
     const int32_t run = g.kernel_width * g.channels, taken = g.kernel_height * run;
     const ptrdiff_t image_row = (ptrdiff_t)g.width * g.channels, step = (ptrdiff_t)g.stride_x * g.channels;
+    if (is_line(windows) && pixels > 0) {
+        copy_runs(to, from, 1, pixels * run, image_row, flip, flips);
+        return;
+    }
     for (; pixels > 0; pixels--) {
         copy_runs(to, from, g.kernel_height, run, image_row, flip, flips);
         if (g.row != taken) {
@@ -181,7 +195,7 @@ void neon_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, 
 {
     const struct neon_windows *g = windows;
     const uint8_t *image = x;
-    const int32_t run = g->kernel_width * g->channels, taken = g->kernel_height * run, spare = -run & 15;
+    const int32_t run = g->kernel_width * g->channels, taken = g->kernel_height * run, spare = is_line(g) ? 15 : -run & 15;
     const ptrdiff_t image_row = (ptrdiff_t)g->width * g->channels, step = (ptrdiff_t)g->stride_x * g->channels;
     /* The range of pixels in a line of the output whose windows are inside of the image, the last byte of the image from which a window
      * can be copied with what is read behind it, and the last byte of the rows to which it can.
