@@ -70,7 +70,7 @@ def drawn(draw: Draw) -> LayerView:
     if draw.integer(0, 3) == 0:
         dtype = draw.choose("int8", "uint8", "int16")
         return features(draw, draw.integer(1, 40), draw.integer(1, 14), dtype, diagonal=draw.choose(True, False))
-    length = draw.choose(16, 32, 64, 128, 256, 512)
+    length = draw.choose(16, 32, 64, 128, 256, 512, 1024, 2048)
     frame = draw.integer(1, length)
     options = {"emphasized": draw.choose(True, False), "has_offset": draw.choose(True, False)}
     return log_mel(draw, length, frame, draw.integer(1, 12), draw.choose(1, 2), **options)
