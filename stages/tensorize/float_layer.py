@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from stages.tensorize.float_product import SCALAR, FloatUnit
 from stages.tensorize.float_schedule import schedule_float
 from stages.tensorize.plan import Step
 
@@ -25,10 +26,10 @@ class FloatLowering:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def lower_float(module: Any, function: str, name: str, lanes: int = 1) -> FloatLowering:
+def lower_float(module: Any, function: str, name: str, unit: FloatUnit = SCALAR) -> FloatLowering:
     """Lower the Relax function `function` of `module` to scheduled PrimFuncs.
 
-    They are called `name`, or `name`_step0, _step1, ... if there are several. `lanes` is Core.float_lanes. Raises
+    They are called `name`, or `name`_step0, _step1, ... if there are several. Raises
     RuntimeError for a function that TVM does not legalize to TIR calls (an internal error: quantize accepts only known
     operators).
     """
@@ -43,7 +44,7 @@ def lower_float(module: Any, function: str, name: str, lanes: int = 1) -> FloatL
         step = name if len(calls) == 1 else f"{name}_step{position}"
         arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, lowering)]
         constants = {i: role for i, role in enumerate(arguments) if role.startswith("constant:")}
-        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants, lanes)
+        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants, unit)
         for packing in packings:
             key = constants[packing.param].partition(":")[2]
             lowering.constants[key] = packing.pack(lowering.constants[key])

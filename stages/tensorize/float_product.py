@@ -30,6 +30,22 @@ VECTOR_BLOCKS: tuple[tuple[int, int], ...] = ((4, 16), (8, 8), (4, 8), (2, 16), 
 
 
 @dataclass(frozen=True)
+class FloatUnit:
+    """What a core computes floats with: Core.float_lanes and Core.float_registers."""
+
+    lanes: int = 1
+    registers: int = 32
+
+    @property
+    def vectorizes_extremes(self) -> bool:
+        """Whether GCC vectorizes fmaxf and fminf: it does for Neon, not for MVE, which has eight registers."""
+        return self.registers > 8
+
+
+SCALAR = FloatUnit()
+
+
+@dataclass(frozen=True)
 class Product:
     """A matrix product in a reduction block.
 
@@ -88,12 +104,15 @@ def find_product(block: Any) -> Product | None:
     return Product(row, column, block.reads[1].source, 1, axes[0] if len(axes) == 1 else None)
 
 
-def product_block(rows: int, columns: int, lanes: int) -> tuple[int, int]:
+def product_block(rows: int, columns: int, unit: FloatUnit) -> tuple[int, int]:
     """Return the register block (rows, columns) with the fewest instructions.
 
-    Edges are computed in smaller blocks, so the extents need not be multiples.
+    Edges are computed in smaller blocks, so the extents need not be multiples. Vectors of sums take at most half of the
+    registers.
     """
-    blocks = BLOCKS if lanes == 1 else VECTOR_BLOCKS
+    lanes = unit.lanes
+    wide = [(h, w) for h, w in VECTOR_BLOCKS if w > lanes and h * w <= lanes * unit.registers // 2]
+    blocks = BLOCKS if lanes == 1 else (*wide, *BLOCKS)
     fitting = [block for block in blocks if block[0] <= rows and block[1] <= columns]
     return min(fitting, key=lambda block: _instructions(rows, columns, block, lanes))
 

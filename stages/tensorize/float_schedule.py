@@ -22,14 +22,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from stages.tensorize.float_product import BLOCKS, Packing, find_product, product_block
+from stages.tensorize.float_product import BLOCKS, SCALAR, FloatUnit, Packing, find_product, product_block
 
 
-def schedule_float(func: Any, constants: Collection[int] = (), lanes: int = 1) -> tuple[Any, list[Packing]]:
+def schedule_float(func: Any, constants: Collection[int] = (), unit: FloatUnit = SCALAR) -> tuple[Any, list[Packing]]:
     """Return the PrimFunc with fused, register-blocked reductions, and its packings.
 
     `constants` are the positions of constant parameters. Constants with a packing must be packed accordingly.
-    `lanes` is Core.float_lanes.
     """
     import tvm
     from tvm import s_tir
@@ -39,14 +38,19 @@ def schedule_float(func: Any, constants: Collection[int] = (), lanes: int = 1) -
         if not _is_reduction(sch, block) and not _pads(sch, block) and _consumers(sch, block):
             _try(sch.compute_inline, block)
     packable = {position: func.params[position] for position in constants}
+    is_vectorized = any(_is_vectorized(sch, block, unit) for block in _blocks(sch))
     packings = [
         packing
         for block in _blocks(sch)
         if _is_reduction(sch, block)
-        for packing in _block_reduction(sch, block, packable, lanes)
+        for packing in _block_reduction(sch, block, packable, unit)
     ]
     scheduled = sch.mod["main"]
-    return (scheduled if lanes == 1 else with_vector_extremes(scheduled)), packings
+    if unit.lanes > 1:
+        scheduled = with_vector_extremes(scheduled)
+    if is_vectorized and not unit.vectorizes_extremes:
+        scheduled = with_late_extremes(scheduled)
+    return scheduled, packings
 
 
 def _blocks(sch: Any) -> list[Any]:
@@ -84,7 +88,7 @@ def _pads(sch: Any, block: Any) -> bool:
     return bool(conditions)
 
 
-def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], lanes: int) -> list[Packing]:
+def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], unit: FloatUnit) -> list[Packing]:
     """Register-block a reduction and finish its sums in place. Return its packings."""
     kinds, loops = _kinds(sch, block), list(sch.get_loops(block))
     if len(loops) != len(kinds) or not {"spatial", "reduce"} >= set(kinds):
@@ -97,7 +101,7 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], lanes: int)
     finish = consumers[0] if len(consumers) == 1 and not _is_reduction(sch, consumers[0]) else None
     if finish is None and not consumers:
         finish = sch.cache_write(block, 0, "global")
-    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable, lanes)
+    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable, unit)
     sch.reorder(*spatial, *reduction)
     outer, inner = _split(sch, spatial, sizes)
     sch.reorder(*outer, *reduction, *inner)
@@ -113,16 +117,16 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], lanes: int)
 
 
 def _plan_blocks(
-    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any], lanes: int
+    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any], unit: FloatUnit
 ) -> tuple[list[Any], tuple[int, ...], list[Packing]]:
     """Return the spatial loops in their new order, block sizes, and packings."""
     product = find_product(sch.get(block))
     extents = [int(sch.get(loop).extent) for loop in spatial]
     if product is None:
-        return spatial, _dividing_block(extents), []
+        return spatial, _dividing_block(extents, unit, _is_vectorized(sch, block, unit)), []
     pair = [position for position in (product.row, product.column) if position is not None]
     rows = 1 if product.row is None else extents[product.row]
-    size = product_block(rows, extents[product.column], lanes)
+    size = product_block(rows, extents[product.column], unit)
     packings = []
     if product.axis is not None and extents[product.column] % size[1] == 0:
         for position, param in packable.items():
@@ -134,9 +138,34 @@ def _plan_blocks(
     return ordered + [spatial[position] for position in pair], size[-len(pair) :], packings
 
 
-def _dividing_block(extents: list[int]) -> tuple[int, ...]:
-    """Return the largest block that divides the last two extents."""
+def _is_vectorized(sch: Any, block: Any, unit: FloatUnit) -> bool:
+    """Return whether the block sums several vectors of neighbouring outputs."""
+    if unit.lanes == 1 or not _is_reduction(sch, block) or _compares(sch, block):
+        return False
+    node = sch.get(block)
+    product, axes = find_product(node), [v.dom.extent for v in node.iter_vars if int(v.iter_type) == 0]
+    if product is not None:
+        return int(axes[product.column]) >= 2 * unit.lanes
+    return bool(axes) and int(axes[-1]) % (2 * unit.lanes) == 0
+
+
+def _compares(sch: Any, block: Any) -> bool:
+    """Return whether the block computes maxima or minima."""
+    import tvm_ffi
+    from tvm import tirx
+
+    extremes = []
+    tvm_ffi.structural_walk(
+        sch.get(block).body, lambda node: extremes.append(node) if isinstance(node, tirx.Max | tirx.Min) else None
+    )
+    return bool(extremes)
+
+
+def _dividing_block(extents: list[int], unit: FloatUnit, is_vectorized: bool) -> tuple[int, ...]:
+    """Return the largest block that divides the last two extents; for MVE two vectors, if they divide the last one."""
     last = [1, *extents][-2:]
+    if is_vectorized and not unit.vectorizes_extremes:
+        return (1, 2 * unit.lanes)[-min(len(extents), 2) :]
     block = max(
         (pair for pair in BLOCKS if last[0] % pair[0] == 0 and last[1] % pair[1] == 0),
         key=lambda pair: pair[0] * pair[1] / (pair[0] + pair[1]),
@@ -193,3 +222,61 @@ def with_vector_extremes(func: Any) -> Any:
         return node
 
     return func.with_body(tvm_ffi.structural_map(func.body, replace))
+
+
+def with_late_extremes(func: Any) -> Any:
+    """Return the PrimFunc with the extremes of stores to one buffer in a loop at the end, if all are alike.
+
+    GCC vectorizes neither choices nor fmaxf for MVE, and so not the sums before them.
+
+    The function has those of `with_vector_extremes`.
+    """
+    import tvm_ffi
+    from tvm import tirx
+    from tvm.s_tir import SBlock, SBlockRealize
+
+    stores: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.BufferStore) and _extremes(node.value):
+            stores.append(node)
+
+    tvm_ffi.structural_walk(func.body, visit)
+    chains = {tuple(_extremes(node.value)) for node in stores}
+    if len(chains) != 1 or any(not node.buffer.same_as(stores[0].buffer) for node in stores):
+        return func
+    buffer, (chain,) = stores[0].buffer, chains
+
+    def without(node: Any) -> Any:
+        if not isinstance(node, tirx.BufferStore) or not _extremes(node.value):
+            return node
+        value = node.value
+        for _ in chain:
+            value = value.args[1]
+        return tirx.BufferStore(node.buffer, value, node.indices)
+
+    variables = [tirx.Var(f"i{axis}", "int32") for axis in range(len(buffer.shape))]
+    value = tirx.BufferLoad(buffer, variables)
+    for name, constant in reversed(chain):
+        value = tirx.call_pure_extern("float32", name, value, tirx.FloatImm("float32", constant))
+    loop: Any = tirx.BufferStore(buffer, value, variables)
+    for variable, extent in zip(reversed(variables), reversed(buffer.shape), strict=True):
+        loop = tirx.For(variable, 0, extent, tirx.ForKind.SERIAL, loop)
+    body = tvm_ffi.structural_map(func.body, without)
+    root = body.block
+    parts = (root.iter_vars, root.reads, root.writes, root.name_hint, tirx.SeqStmt([root.body, loop]))
+    block = SBlock(*parts, root.init, root.alloc_buffers, root.match_buffers, root.annotations)
+    return func.with_body(SBlockRealize(body.iter_values, body.predicate, block))
+
+
+def _extremes(value: Any) -> list[tuple[str, float]]:
+    """Return function and constant of the extremes around a value, the outermost first."""
+    from tvm.ir import Call
+
+    extremes = []
+    while (
+        isinstance(value, Call) and len(value.args) == 3 and getattr(value.args[0], "value", "") in ("fmaxf", "fminf")
+    ):
+        extremes.append((value.args[0].value, float(value.args[2].value)))
+        value = value.args[1]
+    return extremes

@@ -54,11 +54,13 @@ class Lowerings:
     def of_float(self, layer: Layer) -> Lowered:
         """Lower a float layer with TVM's own operators."""
         from stages.tensorize.float_layer import lower_float
+        from stages.tensorize.float_product import FloatUnit
 
         name = function_name(layer)
         if name not in self._cache:
             op: Any = layer.op
-            lowering = lower_float(self._float_module, op.function, name, self._target.float_lanes)
+            unit = FloatUnit(self._target.float_lanes, self._target.float_registers)
+            lowering = lower_float(self._float_module, op.function, name, unit)
             functions = {step_name: _named(func, step_name) for step_name, func in lowering.functions.items()}
             self._cache[name] = Lowered(functions, lowering.steps, constants=lowering.constants)
         return self._cache[name]

@@ -45,7 +45,8 @@ class TensorizeStage(Stage[TensorizeConfig]):
             ),
             code=kernel_code(target) | accelerator_code(target),
             target_fields=(
-                *("core", "family", "isa", "word_bits", "vlen", "fpu", "float_lanes", "extensions", "kernels"),
+                *("core", "family", "isa", "word_bits", "vlen", "fpu", "extensions", "kernels"),
+                *("float_lanes", "float_registers"),
                 *("accelerator", "is_hosted"),
                 *for_cycles,
             ),

@@ -109,6 +109,7 @@ class Core(StrictModel):
     kernels     names of the folders `stages/backends/<family>/kernels/<name>` whose kernels may be used
     word_bits   XLEN or the register width
     float_lanes  floats that an instruction computes where the compiler vectorizes C; with 4 it has fmaxf and fminf too
+    float_registers  registers of so many floats
     vlen        RISC-V: bits of a vector register, for kernels that use vectors; None: they are not used
     memory      memory of the simulator's machine; absent on the host, where the operating system provides it
     timing      name in `timings:` of the model for estimated cycles
@@ -122,6 +123,7 @@ class Core(StrictModel):
     vlen: Literal[128, 256, 512] | None = None
     fpu: bool = False
     float_lanes: Literal[1, 4] = 1
+    float_registers: int = 32
     extensions: dict[Name, str] = Field(default_factory=dict)
     kernels: tuple[Name, ...] = ("generic",)
     compiler: Compiler
