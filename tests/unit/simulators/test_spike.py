@@ -11,6 +11,7 @@ import pytest
 
 from stages.backends.riscv.instructions.declaration import instruction_set
 from stages.backends.riscv.spike import build
+from stages.backends.riscv.spike.run import tools
 from stages.backends.riscv.spike.selftest import self_test
 from stages.backends.riscv.spike.wheel import wheel_data
 from stages.backends.simulators.bench import compile_and_run_c
@@ -104,3 +105,9 @@ def test_draft_that_the_tool_chain_does_not_know():
         "extension rvp: draft '0.30' is unknown to the tool chain",
         "known: 0.9.11, 0.21; a new version is a file rvp-0.30.yaml beside theirs",
     ]
+
+
+def test_draft_that_the_tool_chain_does_not_know() -> None:
+    core = load_target("rv64-p021").model_copy(update={"extensions": {"rvp": "0.30"}})
+    with pytest.raises(StageError, match=r"extension rvp: draft '0\.30' is unknown to the tool chain\nknown: 0\.9\.11, 0"):
+        tools(core)

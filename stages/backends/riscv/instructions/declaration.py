@@ -159,11 +159,16 @@ def versions(name: str) -> list[str]:
 @cache
 def instruction_set(name: str, version: str) -> InstructionSet:
     """Return the declaration. Raises StageError with the known versions for an unknown version."""
-    path = file_of(name, version)
+    require_version(name, version)
+    return load(file_of(name, version))
+
+
+def require_version(name: str, version: str) -> None:
+    """Raise StageError with the known versions if a version has no declaration. Reads no file."""
     if version not in versions(name):
-        hint = f"known: {', '.join(versions(name))}; a new version is a file {path.name} beside theirs"
+        file = file_of(name, version).name
+        hint = f"known: {', '.join(versions(name))}; a new version is a file {file} beside theirs"
         raise StageError(f"extension {name}: draft {version!r} is unknown to the tool chain", hint=hint, at=("target",))
-    return load(path)
 
 
 @cache

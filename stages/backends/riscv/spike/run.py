@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.backends.riscv.instructions.declaration import versions
+from stages.backends.riscv.instructions.declaration import require_version, versions
 from stages.backends.riscv.spike.attached import attached_devices
 from stages.backends.riscv.spike.build import COMPILER, library_of, plugin_path, timing_path
 from stages.backends.riscv.spike.fault import device_fault_message, fault_message, limit_place
@@ -25,7 +25,12 @@ DEVICE_EXIT_CODE = 98  # of devices/machine.h
 
 
 def tools(target: Target) -> tuple[Tool, ...]:
-    """Return Spike, and the compiler of its plug-ins if the target needs one."""
+    """Return Spike, and the compiler of its plug-ins if the target needs one.
+
+    Raises StageError if the target's draft of P is unknown, so that no stage runs.
+    """
+    if "rvp" in target.simulator.plugins and "rvp" not in target.places:
+        require_version("rvp", _draft(target))
     built = target.simulator.plugins or target.accelerator or target.timing_model
     return (*TOOLS, COMPILER) if built else TOOLS
 
