@@ -100,14 +100,8 @@ def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monk
 def test_draft_that_the_tool_chain_does_not_know():
     core = load_target("rv64-rvp").model_copy(update={"extensions": {"rvp": "0.30"}})
     with pytest.raises(StageError) as error:
-        compile_and_run_c(core, [], "int main(void) { return 0; }")
+        tools(core)  # every plan asks for them
     assert str(error.value).splitlines() == [
         "extension rvp: draft '0.30' is unknown to the tool chain",
         "known: 0.9.11, 0.21; a new version is a file rvp-0.30.yaml beside theirs",
     ]
-
-
-def test_draft_that_the_tool_chain_does_not_know() -> None:
-    core = load_target("rv64-p021").model_copy(update={"extensions": {"rvp": "0.30"}})
-    with pytest.raises(StageError, match=r"extension rvp: draft '0\.30' is unknown to the tool chain\nknown: 0\.9\.11, 0"):
-        tools(core)
