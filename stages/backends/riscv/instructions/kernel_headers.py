@@ -69,7 +69,7 @@ def _function(declared: InstructionSet, name: str, operation: tuple[list[str], S
 
     def value(node: ast.expr) -> str:
         if isinstance(node, ast.Constant):
-            return "(rvp_word)0"
+            return "x0"
         if isinstance(node, ast.Name):
             return node.id
         assert isinstance(node, ast.Call)
@@ -110,8 +110,10 @@ def _statement(instruction: Instruction, immediate: int, result: str, sources: S
         declaration = f"    rvp_word {result} = {first};\n"
     else:
         others, constraint, declaration = sources, "=r", f"    rvp_word {result};\n"
-    inputs = ", ".join(f'"r"({source})' for source in others)
-    text = insn(instruction, immediate, "%0", [f"%{number}" for number in range(1, len(others) + 1)])
+    values = [source for source in others if source != "x0"]
+    inputs = ", ".join(f'"r"({source})' for source in values)
+    names = ["x0" if source == "x0" else f"%{values.index(source) + 1}" for source in others]
+    text = insn(instruction, immediate, "%0", names)
     return f'{declaration}    __asm__("{text}" : "{constraint}"({result}) : {inputs});\n'
 
 
