@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.kernel import RowSumKernel
+from stages.backends.kernels.registry import folders_of
 from stages.base import no_progress
 from stages.ir.operators.conversions import Dequantize, Quantize
 from stages.ir.operators.floats import Float
@@ -54,7 +55,7 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
         plans.append(plan.model_copy(update={"predicted": chosen.offload.times.get(layer.index)}))
         functions |= layer_functions
         weights |= {plan.constants[key]: array for key, array in constants.items()}
-    warnings = (*chosen.warnings, *float_warnings(graph, soft, context.target))
+    warnings = (*chosen.warnings, *float_warnings(graph, soft, context.target), *unused_extensions(context.target))
     machine = None if context.offload is None or not chosen.offload.programs else context.offload.machine
     plan_of_all = TensorizePlan(
         target=context.target.core,
@@ -234,6 +235,16 @@ def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: s
 
 
 _SHOWN = 4
+
+
+def unused_extensions(target: Target) -> Iterator[str]:
+    """Return a warning for each extension of the core that none of its kernels needs or uses."""
+    records = folders_of(target)
+    for extension, version in target.extensions.items():
+        if not any(record.concerns(extension, version) for record in records.values()):
+            kernels = ", ".join(map(escape.name, records))
+            shown = f"{escape.name(extension)} {escape.name(version)}"
+            yield f"extension {shown}: no kernel of the core uses it ({kernels})"
 
 
 def float_warnings(graph: Graph, soft: Mapping[int, float], target: Target) -> tuple[str, ...]:

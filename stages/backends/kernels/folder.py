@@ -37,6 +37,7 @@ class KernelFolder:
     kernels    its classes, in order of preference
     sums       classes for layers that add up rows
     needs      required features of a core (`Core.features`); of a tuple inside, one feature is enough
+    uses       extensions of a core that kernels use, but do not need
     needed     the reason to report for a core that lacks one: "needs Armv8.1-M with MVE"
     condition  of the C preprocessor, true for a compiler of such a core; `{word_bits}` is the core's. It uses the
                macros of the RISC-V C API and of Arm's C Language Extensions (ACLE)
@@ -51,6 +52,7 @@ class KernelFolder:
     kernels: tuple[type[Kernel], ...]
     sums: tuple[type[RowSumKernel], ...] = ()
     needs: tuple[str | tuple[str, ...], ...] = ()
+    uses: tuple[str, ...] = ()
     needed: str = ""
     condition: str = ""
     include: tuple[str, ...] = ()
@@ -79,6 +81,11 @@ class KernelFolder:
             return by_name(name) if text is None and by_name is not None else text
 
         return replace(self, generate=generate)
+
+    def concerns(self, extension: str, version: str) -> bool:
+        """Return whether a kernel needs or uses this version of an extension."""
+        needs = [feature for need in self.needs for feature in ((need,) if isinstance(need, str) else need)]
+        return not {extension, f"{extension} {version}"}.isdisjoint((*needs, *self.uses))
 
     def why_not(self, core: Core) -> str:
         """Return why no kernel of the folder runs on the core, '' if kernels may run."""

@@ -85,6 +85,7 @@ FOLDER = KernelFolder(
         *signal.KERNELS,
     ),
     needs=(tuple(f"rvp {draft}" for draft in _DRAFTS),),
+    uses=("zilsd",),
     needed=f"needs the P extension, draft {' or '.join(_DRAFTS)}",
     condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",
     generate_for_core=_headers,

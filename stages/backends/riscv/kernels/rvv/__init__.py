@@ -48,6 +48,7 @@ FOLDER = KernelFolder(
         VectorPoolRows,
     ),
     needs=("riscv", "vlen"),
+    uses=("zvdot4a8i 0.1",),
     needed="needs RISC-V vectors, and `vlen` in the core",
     condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",
     generate=_generate,

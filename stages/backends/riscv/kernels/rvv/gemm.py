@@ -75,7 +75,7 @@ class Gemm(TileProduct):
 
 def _step(view: LayerView, target: Target) -> int:
     """Return the elements of a multiply-accumulate: four with the dot product, which has no zero point of weights."""
-    return 4 if "zvdot4a8i" in target.extensions and weight_zero_point(view) == 0 else 1
+    return 4 if "zvdot4a8i 0.1" in target.features and weight_zero_point(view) == 0 else 1
 
 
 def _width(lmul: int, target: Target) -> int:
