@@ -61,9 +61,11 @@ def included(kernel: Kernel, include: Sequence[Path]) -> set[Path]:
     for name in (*kernel.sources, *kernel.headers):
         language = "assembler-with-cpp" if name.endswith(".S") else "c"
         folders = [f"-I{folder}" for folder in include]
-        arguments = ["gcc", "-MM", "-MG", *folders, "-x", language, str(kernel.folder.path / name)]
-        printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-        found |= {Path(word).resolve() for word in printed.replace("\\\n", " ").split(":", 1)[1].split()}
+        path = kernel.folder.path / name
+        for size in ("32", "64") if "__riscv_xlen" in path.read_text() else ("32",):
+            arguments = ["gcc", "-MM", "-MG", f"-D__riscv_xlen={size}", *folders, "-x", language, str(path)]
+            printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+            found |= {Path(word).resolve() for word in printed.replace("\\\n", " ").split(":", 1)[1].split()}
     return {path for path in found if path.is_relative_to(FILES)}
 
 
