@@ -46,7 +46,10 @@ def plugin_path(draft: str) -> Path:
 
 def _declared(declared: InstructionSet) -> Path:
     generated = {name: text.encode() for name, text in plugin_sources(declared).items()}
-    return _built(declared.name, read_sources(SOURCES) | generated, lambda library: self_test(library, declared))
+    hidden = ("-fvisibility=hidden",)  # two plug-ins have functions of one name
+    return _built(
+        declared.name, read_sources(SOURCES) | generated, lambda library: self_test(library, declared), hidden
+    )
 
 
 def timing_path() -> Path:
