@@ -72,7 +72,7 @@ def test_plugin_without_the_instructions_fails_its_self_test(tmp_path):
 def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monkeypatch):
     built: list[Path] = []
 
-    def slow_build(sources: Path, library: Path, test: object) -> None:
+    def slow_build(sources: Path, library: Path, test: object, *flags: str) -> None:
         assert (sources / "extension.cc").read_bytes() == (build.SOURCES / "extension.cc").read_bytes()
         built.append(library)
         time.sleep(0.2)
