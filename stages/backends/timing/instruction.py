@@ -18,8 +18,14 @@ class Instruction:
     registers  registers of 32 bits in its list
     facts      what models may ask for: `writes_pc`, `pc_relative` (a load next to the code), `register_offset` (an
                address of two registers), `writeback` (the address register changes too), `double` (registers of
-               64 bits), `core_register` (moves between floating-point and core registers)
+               64 bits), `core_register` (moves between floating-point and core registers), `short` (2 bytes),
+               `shifted` (an operand is shifted), `backward` (branches to a lower address), `gather` (addresses in a
+               vector), `predicated` (a vector instruction in a VPT block)
     skippable  whether it may be skipped by a condition
+    accumulators  registers with the sum that it continues
+    data       registers that it stores
+    updates    address registers that it changes
+    target     address that it branches to, -1 if none or unknown
     """
 
     address: int
@@ -32,6 +38,10 @@ class Instruction:
     registers: int = 0
     facts: frozenset[str] = frozenset()
     skippable: bool = False
+    accumulators: frozenset[str] = frozenset()
+    data: frozenset[str] = frozenset()
+    updates: frozenset[str] = frozenset()
+    target: int = -1
 
     @property
     def end(self) -> int:

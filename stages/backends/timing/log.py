@@ -11,8 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-TABLE, LOG = "cycles.table", "cycles.bin"
-_RECORD = struct.Struct("<5Q")
+TABLE, LOG, COUNTS = "cycles.table", "cycles.bin", "counts.bin"
+_RECORD = struct.Struct("<Q3dQ")
+_COUNT = struct.Struct("<4Q")
+_END = 2**64 - 1
+#: How often an instruction ran after the one before it in memory, after a jump to it, and jumped.
+Counts = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Reading:
     """Totals up to a reading of the counter; `untimed` is the last instruction without cycles, or 0."""
 
     instructions: int
-    cycles: tuple[int, int, int]
+    cycles: tuple[float, float, float]
     untimed: int
 
 
@@ -46,6 +50,28 @@ def intervals(log: Sequence[Reading]) -> list[Interval]:
     ]
 
 
-def _difference(before: tuple[int, int, int], after: tuple[int, int, int]) -> tuple[int, int, int]:
-    least, estimate, most = (b - a for a, b in zip(before, after, strict=True))
+def interval_counts(counts: bytes) -> list[dict[int, Counts]]:
+    """Return how often instructions ran between each reading and the next, by number in the table.
+
+    `counts` is the file COUNTS of a run whose table was made with `counts=True`.
+    """
+    totals: list[dict[int, Counts]] = [{}]
+    for number, *ways in _COUNT.iter_unpack(counts):
+        if number == _END:
+            totals.append({})
+        else:
+            totals[-1][number] = (ways[0], ways[1], ways[2])
+    found = []
+    for before, after in pairwise(totals[:-1]):
+        earlier = {number: before.get(number, (0, 0, 0)) for number in after}
+        more = {
+            number: (ways[0] - earlier[number][0], ways[1] - earlier[number][1], ways[2] - earlier[number][2])
+            for number, ways in after.items()
+        }
+        found.append({number: ways for number, ways in more.items() if any(ways)})
+    return found
+
+
+def _difference(before: tuple[float, float, float], after: tuple[float, float, float]) -> tuple[int, int, int]:
+    least, estimate, most = (round(b - a) for a, b in zip(before, after, strict=True))
     return (least, estimate, most)

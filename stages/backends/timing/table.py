@@ -1,9 +1,9 @@
 """The table of a firmware's instructions with their cycles, for the simulators' plug-ins.
 
-A header {uint32 magic 'FLCY', uint32 entries} and `struct flash` (all 0 without wait states), then for each
-instruction, sorted by address, `struct timed`, both of stages/backends/simulators/cycles/cycles.h: cycles after the
-instruction before it in memory, cycles after a jump to it, and extra cycles if it jumps; each as least, estimate and
-most.
+A header {uint32 magic 'FLCY', entries, whether to count instructions, 0} and `struct flash` (all 0 without wait
+states), then for each instruction, sorted by address, `struct timed`. Both are of
+stages/backends/simulators/cycles/cycles.h. An entry has cycles after the instruction before it in memory, cycles after
+a jump to it, and extra cycles if it jumps; each as least, estimate and most.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.backends.targets.timing import decoder
+from stages.backends.targets.timing import NONE, decoder
 from stages.backends.timing.disassembly import Line, disassemble
+from stages.backends.timing.pipeline import Step, costs, distances
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     Decoder = Callable[[Iterable[Line]], Iterator[Instruction]]
 
 _MAGIC = int.from_bytes(b"FLCY", "little")
-_HEADER = struct.Struct("<II")
+_HEADER = struct.Struct("<4I")
 _FLASH = struct.Struct("<QQ6I")
-_ENTRY = struct.Struct("<QBB9hI")
+_ENTRY = struct.Struct("<QBB2x9f")
 #: Flags of an entry.
 UNTIMED, JUMPS, OPENS, READS = 1, 2, 4, 8
 # Where a RISC-V program reads its counter: stages/backends/riscv/runtime/counters.c.
@@ -48,34 +49,74 @@ class Timed:
     flags: int = 0
 
 
-def timing_table(elf: Path, target: Target) -> bytes:
-    """Return the table of a linked firmware for the target's timing model. Raises StageError."""
+def timing_table(elf: Path, target: Target, *, counts: bool = False) -> bytes:
+    """Return the table of a linked firmware for the target's timing model. Raises StageError.
+
+    With `counts` the simulator also writes how often each instruction ran (`interval_counts` in log.py).
+    """
     assert target.timing_model is not None
     lines = list(disassemble(elf, target))
     marks = _marks(lines) if target.counter == "minstret" else {}
     found = {one.instruction.address: one for one in timed(lines, target.timing_model)}
     entries = [_entry(found[address], marks.get(address, 0)) for address in sorted(found)]
-    return _HEADER.pack(_MAGIC, len(entries)) + _flash(target) + b"".join(entries)
+    return _HEADER.pack(_MAGIC, len(entries), counts, 0) + _flash(target) + b"".join(entries)
 
 
-def timed(lines: Iterable[Line], model: Timing) -> Iterator[Timed]:
-    """Yield each instruction with its cycles, which depend on the instruction before it."""
-    classify = _classifier(model)
-    before: Instruction | None = None
-    kind_before = ""
+def timed(lines: Iterable[Line], model: Timing) -> list[Timed]:
+    """Return the instructions with their cycles, which depend on those before them."""
     decode: Decoder = decoder(model.instructions).decode
-    for one in decode(lines):
-        kind = classify(one.mnemonic, one.facts)
-        if not kind:
-            yield Timed(one, "", (0, 0, 0), (0, 0, 0), (0, 0, 0), UNTIMED)
-        else:
-            rule = model.classes[kind]
-            alone = _alone(one, rule, model)
-            together = _plus(alone, _paired(before, one, kind_before, kind, model.pairs)) if before else alone
-            unaligned = one.size == 4 and one.address % 4 != 0
-            entered = _plus(alone, model.unaligned_target) if unaligned else alone
-            yield Timed(one, kind, together, entered, rule.taken, JUMPS if rule.taken[2] else 0)
-        before, kind_before = one, kind
+    return timed_instructions(list(decode(lines)), model)
+
+
+def timed_instructions(instructions: Sequence[Instruction], model: Timing) -> list[Timed]:
+    """Return instructions in the order of memory with their cycles."""
+    model = model.resolved()
+    classify = _classifier(model)
+    costs_of = {name: costs(rule) for name, rule in model.classes.items()}
+    kinds = [classify(one.mnemonic, one.facts) for one in instructions]
+    ranges: list[tuple[Cycles, Cycles]] = []  # alone, extra
+    steps: list[Step | None] = []
+    before: Instruction | None = None
+    for number, (one, kind) in enumerate(zip(instructions, kinds, strict=True)):
+        is_next = before is not None and before.end == one.address
+        alone = _alone(one, model.classes[kind], model) if kind else NONE
+        extra = _paired(before, one, kinds[number - 1], kind, model.pairs) if before is not None and is_next else NONE
+        steps.append(Step(one, kind, costs_of[kind], alone[1], extra[1], is_next) if kind else None)
+        ranges.append((alone, extra))
+        before = one
+    follows, entered = distances(steps, model.pipeline)
+    return [
+        _timed(step, one, ranges[number], follows[number], entered.get(number), model)
+        for number, (step, one) in enumerate(zip(steps, instructions, strict=True))
+    ]
+
+
+def _timed(
+    step: Step | None,
+    one: Instruction,
+    ranges: tuple[Cycles, Cycles],
+    follows: float,
+    entered: float | None,
+    model: Timing,
+) -> Timed:
+    if step is None:
+        return Timed(one, "", NONE, NONE, NONE, UNTIMED)
+    alone, extra = ranges
+    taken = _stated(model.classes[step.kind].taken)
+    is_unaligned = one.size == 4 and one.address % 4 != 0
+    jumped = _around(step.cycles if entered is None else entered, alone)
+    jumped = _plus(jumped, _stated(model.unaligned_target)) if is_unaligned else jumped
+    return Timed(one, step.kind, _around(follows, _plus(alone, extra)), jumped, taken, JUMPS if taken[2] else 0)
+
+
+def _around(estimate: float, stated: Cycles) -> Cycles:
+    """Return an estimate with the range of a stated figure."""
+    return (estimate + stated[0] - stated[1], estimate, estimate + stated[2] - stated[1])
+
+
+def _stated(amount: Cycles | str) -> Cycles:
+    assert isinstance(amount, tuple)  # not the name of a parameter
+    return amount
 
 
 def _classifier(model: Timing) -> Callable[[str, frozenset[str]], str]:
@@ -90,18 +131,16 @@ def _classifier(model: Timing) -> Callable[[str, frozenset[str]], str]:
 
 
 def _alone(one: Instruction, rule: InstructionClass, model: Timing) -> Cycles:
-    least, estimate, most = _plus(rule.cycles, *[rule.per_register] * one.registers)
+    least, estimate, most = _plus(_stated(rule.cycles), *[_stated(rule.per_register)] * one.registers)
     return (min(least, model.skipped), estimate, max(most, model.skipped)) if one.skippable else (least, estimate, most)
 
 
 def _paired(before: Instruction, one: Instruction, first: str, then: str, pairs: Sequence[Pair]) -> Cycles:
     """Return the extra cycles of the first pair that fits."""
-    if before.end != one.address:
-        return (0, 0, 0)
     for pair in pairs:
         if first in pair.first and then in pair.then and _holds(pair, before, one):
-            return pair.cycles
-    return (0, 0, 0)
+            return _stated(pair.cycles)
+    return NONE
 
 
 def _holds(pair: Pair, before: Instruction, one: Instruction) -> bool:
@@ -134,4 +173,4 @@ def _marks(lines: Sequence[Line]) -> dict[int, int]:
 
 def _entry(one: Timed, mark: int) -> bytes:
     at = one.instruction
-    return _ENTRY.pack(at.address, at.size, one.flags | mark, *one.follows, *one.entered, *one.taken, 0)
+    return _ENTRY.pack(at.address, at.size, one.flags | mark, *one.follows, *one.entered, *one.taken)

@@ -10,7 +10,7 @@ struct entered_line {
     size_t index;
     bool is_reached;
     uint64_t line;
-    uint64_t waited; /* when the block ran last */
+    double waited; /* when the block ran last */
 };
 
 /* `rest[i]`, i >= 1, is the cycles of the instructions from number i on, each after its predecessor. */
@@ -20,16 +20,18 @@ struct block_timing {
     const struct timed *first, *last;
     uint64_t untimed; /* address of an instruction without cycles, 0 for none */
     size_t count;
-    uint64_t rest[][CYCLES];
+    const struct timed **all; /* each instruction; NULL if none is counted */
+    double rest[][CYCLES];
 };
 
-static FILE *log_out;
+static FILE *log_out, *counts_out;
 static struct cycles_table table;
 static struct cycles_waits waits;
 static bool is_adding; /* the current block is counted */
 static struct cycles_record sum;
 static const struct timed *previous; /* the last instruction that was counted */
-static int16_t charged[CYCLES];      /* the assumed cycles of the current block's first instruction */
+static float charged[CYCLES];        /* the assumed cycles of the current block's first instruction */
+static bool has_followed;            /* whether these are for an instruction after another */
 
 void timing_begin(void)
 {
@@ -38,6 +40,9 @@ void timing_begin(void)
     log_out = fopen(CYCLES_LOG, "wb");
     if (log_out == NULL)
         cycles_fail("cannot write", CYCLES_LOG);
+    counts_out = table.counts != NULL ? fopen(CYCLES_COUNTS, "wb") : NULL;
+    if (table.counts != NULL && counts_out == NULL)
+        cycles_fail("cannot write", CYCLES_COUNTS);
 }
 
 /* Both loads and stores: if only loads are requested, QEMU 7.2 reports stores as loads. */
@@ -79,15 +84,15 @@ static bool is_still_in(const struct block_timing *block, const struct entered_l
 }
 
 /* Waits for the lines that instructions from number `index` on need; `begin` is the time of the first of these. */
-static void fetch(const struct block_timing *block, size_t index, uint64_t begin)
+static void fetch(const struct block_timing *block, size_t index, double begin)
 {
-    uint64_t waited = 0;
-    const uint64_t *first = block->rest[index > 0 ? index : 1];
+    double waited = 0;
+    const double *first = block->rest[index > 0 ? index : 1];
     for (struct entered_line *one = block->lines; one < block->lines + block->line_count; one++) {
         if (one->index < index && !is_still_in(block, one, index))
             continue;
-        uint64_t ran = one->index > index ? first[ESTIMATE] - block->rest[one->index][ESTIMATE] : 0;
-        ran += one->index > index && index == 0 ? (uint64_t)charged[ESTIMATE] : 0;
+        double ran = one->index > index ? first[ESTIMATE] - block->rest[one->index][ESTIMATE] : 0;
+        ran += one->index > index && index == 0 ? charged[ESTIMATE] : 0;
         one->waited = cycles_fetch(&waits, one->line, begin + ran + waited);
         waited += one->waited;
     }
@@ -102,10 +107,15 @@ const struct block_timing *timing_of(const struct qemu_plugin_tb *tb)
     if (block == NULL)
         cycles_fail("no memory for", "a block");
     block->count = count;
+    block->all = table.counts != NULL ? calloc(count + 1, sizeof *block->all) : NULL;
+    if (table.counts != NULL && block->all == NULL)
+        cycles_fail("no memory for", "a block");
     for (size_t i = count; i-- > 0;) {
         uint64_t address = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i));
         const struct timed *one = cycles_of(&table, address);
         one = one == NULL ? &unknown : one;
+        if (block->all != NULL)
+            block->all[i] = one;
         if (one->flags & UNTIMED)
             block->untimed = address;
         if (block->last == NULL)
@@ -120,7 +130,14 @@ const struct block_timing *timing_of(const struct qemu_plugin_tb *tb)
     return block;
 }
 
-static void add(const uint64_t more[CYCLES])
+/* Counts the instructions of a block from number `index` on, or takes them back. */
+static void count(const struct block_timing *block, size_t index, int more)
+{
+    for (size_t i = index; block->all != NULL && i < block->count; i++)
+        cycles_count(&table, block->all[i], i > 0 || has_followed ? FOLLOWED : ENTERED, more);
+}
+
+static void add(const double more[CYCLES])
 {
     for (int i = 0; i < CYCLES; i++)
         sum.now[i] += more[i];
@@ -130,8 +147,12 @@ void timing_runs(const struct block_timing *block)
 {
     const struct timed *first = block->first;
     bool follows = previous != NULL && previous->address + previous->size == first->address;
-    if (!follows && previous != NULL)
+    if (!follows && previous != NULL) {
         cycles_add(sum.now, previous->taken);
+        cycles_count(&table, previous, TAKEN, 1);
+    }
+    has_followed = follows;
+    count(block, 0, 1);
     memcpy(charged, follows ? first->follows : first->entered, sizeof charged);
     fetch(block, 0, sum.now[ESTIMATE]);
     cycles_add(sum.now, charged);
@@ -144,14 +165,16 @@ void timing_runs(const struct block_timing *block)
 void timing_stops(const struct block_timing *block, size_t index, uint64_t instructions)
 {
     for (int i = 0; i < CYCLES; i++)
-        sum.now[i] -= index > 0 ? block->rest[index][i] : block->rest[1][i] + (uint64_t)(int64_t)charged[i];
+        sum.now[i] -= index > 0 ? block->rest[index][i] : block->rest[1][i] + charged[i];
     for (const struct entered_line *one = block->lines; one < block->lines + block->line_count; one++)
         if (one->index >= index)
             cycles_wait(sum.now, -one->waited);
+    count(block, index, -1);
     is_adding = false;
     sum.instructions = instructions;
     if (fwrite(&sum, sizeof sum, 1, log_out) != 1)
         cycles_fail("cannot write", CYCLES_LOG);
+    cycles_write_counts(&table, counts_out);
     sum.untimed = 0;
 }
 
@@ -159,6 +182,7 @@ void timing_goes_on(const struct block_timing *block, size_t index)
 {
     fetch(block, index + 1, sum.now[ESTIMATE]);
     add(block->rest[index + 1]);
+    count(block, index + 1, 1);
     is_adding = true;
     sum.untimed = block->untimed ? block->untimed : sum.untimed;
     previous = block->last;

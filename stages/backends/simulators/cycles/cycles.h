@@ -12,19 +12,21 @@
 /* Both in the simulator's current directory. */
 #define CYCLES_TABLE "cycles.table"
 #define CYCLES_LOG "cycles.bin"
+#define CYCLES_COUNTS "counts.bin" /* if the table asks for it: how often each instruction ran */
 
 #define CYCLES_MAGIC 0x59434c46u /* 'FLCY' */
 
 enum { LEAST, ESTIMATE, MOST, CYCLES }; /* of a sum */
 enum { UNTIMED = 1, JUMPS = 2, OPENS = 4, READS = 8 };
+enum { FOLLOWED, ENTERED, TAKEN, WAYS }; /* counts of an instruction: how often `struct timed`'s cycles counted */
 
 /* Cycles of an instruction. follows: after the instruction before it in memory; entered: after any other; taken: extra cycles
  * if it jumps. */
 struct timed {
     uint64_t address;
     uint8_t size, flags;
-    int16_t follows[CYCLES], entered[CYCLES], taken[CYCLES];
-    uint32_t reserved;
+    uint16_t reserved;
+    float follows[CYCLES], entered[CYCLES], taken[CYCLES];
 };
 
 /* A memory that makes the core wait, from `origin` up to `end`: stages/backends/targets/timing.py describes the other fields. */
@@ -36,14 +38,17 @@ struct flash {
 /* At a reading of the counter: instructions, cycles, and the last instruction without cycles since the previous reading,
  * 0 for none. */
 struct cycles_record {
-    uint64_t instructions, now[CYCLES], untimed;
+    uint64_t instructions;
+    double now[CYCLES];
+    uint64_t untimed;
 };
 
-/* Instructions by half of their address, from `first` on; NULL where there is none. */
+/* Instructions by half of their address, from `first` on; NULL where there is none. `counts` is NULL if nobody asked. */
 struct cycles_table {
     struct flash flash;
-    const struct timed **at;
-    uint64_t first, halves;
+    const struct timed **at, *all;
+    uint64_t first, halves, entries;
+    uint64_t (*counts)[WAYS];
 };
 
 /* The lines that a cache keeps, the one used last first. */
@@ -56,7 +61,8 @@ struct cycles_cache {
 struct cycles_waits {
     const struct flash *flash;
     struct cycles_cache instructions, data;
-    uint64_t line, since;
+    uint64_t line;
+    double since;
 };
 
 static inline void cycles_fail(const char *what, const char *file)
@@ -67,7 +73,7 @@ static inline void cycles_fail(const char *what, const char *file)
 
 static inline struct cycles_table cycles_load(const char *file)
 {
-    uint32_t header[2] = {0, 0};
+    uint32_t header[4] = {0, 0, 0, 0}; /* magic, entries, whether to count, 0 */
     FILE *in = fopen(file, "rb");
     if (in == NULL || fread(header, sizeof header, 1, in) != 1 || header[0] != CYCLES_MAGIC || header[1] == 0)
         cycles_fail("no table in", file);
@@ -78,10 +84,15 @@ static inline struct cycles_table cycles_load(const char *file)
         cycles_fail("cannot read", file);
     fclose(in);
 
+    table.all = all;
+    table.entries = header[1];
+    table.counts = NULL;
+    if (header[2])
+        table.counts = (uint64_t(*)[WAYS])calloc(header[1], sizeof *table.counts);
     table.first = all[0].address;
     table.halves = (all[header[1] - 1].address - table.first) / 2 + 1;
     table.at = (const struct timed **)calloc(table.halves, sizeof *table.at);
-    if (table.at == NULL)
+    if (table.at == NULL || (header[2] && table.counts == NULL))
         cycles_fail("no memory for", file);
     for (uint32_t i = 0; i < header[1]; i++)
         table.at[(all[i].address - table.first) / 2] = &all[i];
@@ -94,9 +105,31 @@ static inline const struct timed *cycles_of(const struct cycles_table *table, ui
     return half < table->halves ? table->at[half] : NULL;
 }
 
+/* Counts an instruction of the table. */
+static inline void cycles_count(const struct cycles_table *table, const struct timed *one, int way, int more)
+{
+    if (table->counts != NULL && one >= table->all && one < table->all + table->entries)
+        table->counts[one - table->all][way] += (uint64_t)(int64_t)more;
+}
+
+/* Appends the counts up to now, if they are asked for: {number of the instruction, counts} of each that ran, and {-1}. */
+static inline void cycles_write_counts(const struct cycles_table *table, FILE *out)
+{
+    if (table->counts == NULL)
+        return;
+    for (uint64_t i = 0; i <= table->entries; i++) {
+        uint64_t record[1 + WAYS] = {UINT64_MAX, 0, 0, 0}, ran = i == table->entries;
+        for (int way = 0; way < WAYS && i < table->entries; way++)
+            ran |= record[1 + way] = table->counts[i][way];
+        record[0] = i < table->entries ? i : UINT64_MAX;
+        if (ran && fwrite(record, sizeof record, 1, out) != 1)
+            cycles_fail("cannot write", CYCLES_COUNTS);
+    }
+}
+
 static inline struct cycles_waits cycles_waits_of(const struct flash *flash)
 {
-    struct cycles_waits waits = {flash, {NULL, 0, flash->instruction_lines}, {NULL, 0, flash->data_lines}, 0, 0};
+    struct cycles_waits waits = {flash, {NULL, 0, flash->instruction_lines}, {NULL, 0, flash->data_lines}, 0, 0.0};
     waits.instructions.lines = (uint64_t *)calloc(flash->instruction_lines + 1, sizeof(uint64_t));
     waits.data.lines = (uint64_t *)calloc(flash->data_lines + 1, sizeof(uint64_t));
     if (waits.instructions.lines == NULL || waits.data.lines == NULL)
@@ -130,12 +163,12 @@ static inline uint64_t cycles_line(const struct flash *flash, uint64_t address)
 }
 
 /* Cycles for which the core waits before it has an instruction of this line, at time `now`. */
-static inline uint64_t cycles_fetch(struct cycles_waits *waits, uint64_t line, uint64_t now)
+static inline double cycles_fetch(struct cycles_waits *waits, uint64_t line, double now)
 {
     const struct flash *flash = waits->flash;
     if (line == waits->line)
         return 0;
-    uint64_t wait = 0, read_for = now - waits->since;
+    double wait = 0, read_for = now - waits->since;
     if (line != 0 && !cycles_cached(&waits->instructions, line)) {
         wait = flash->wait_states;
         if (flash->prefetch && waits->line != 0 && line == waits->line + 1)
@@ -153,16 +186,16 @@ static inline uint64_t cycles_load_waits(struct cycles_waits *waits, uint64_t ad
     return line == 0 || cycles_cached(&waits->data, line) ? 0 : waits->flash->wait_states;
 }
 
-static inline void cycles_wait(uint64_t now[CYCLES], uint64_t wait)
+static inline void cycles_wait(double now[CYCLES], double wait)
 {
     for (int i = 0; i < CYCLES; i++)
         now[i] += wait;
 }
 
-static inline void cycles_add(uint64_t now[CYCLES], const int16_t more[CYCLES])
+static inline void cycles_add(double now[CYCLES], const float more[CYCLES])
 {
     for (int i = 0; i < CYCLES; i++)
-        now[i] += (uint64_t)(int64_t)more[i];
+        now[i] += more[i];
 }
 
 #endif

@@ -21,11 +21,14 @@ class Tracer : public memtracer_t {
         log_(std::fopen(CYCLES_LOG, "wb")),
         sum_{} {
     if (log_ == nullptr) cycles_fail("cannot write", CYCLES_LOG);
+    if (table_.counts != nullptr) counts_ = std::fopen(CYCLES_COUNTS, "wb");
+    if (table_.counts != nullptr && counts_ == nullptr) cycles_fail("cannot write", CYCLES_COUNTS);
   }
 
   ~Tracer() override {
     write();
     std::fclose(log_);
+    if (counts_ != nullptr) std::fclose(counts_);
   }
 
   bool interested_in_range(uint64_t, uint64_t, access_type type) override { 
@@ -43,16 +46,25 @@ class Tracer : public memtracer_t {
     if (one->flags & OPENS) write();
     if (one->flags & READS) {
       if (is_due_ && sum_.untimed == 0) sum_.untimed = record_.untimed;
+      if (counts_ != nullptr) {
+        if (is_due_) std::fseek(counts_, counts_begin_, SEEK_SET);  // the same reading again
+        counts_begin_ = std::ftell(counts_);
+        cycles_write_counts(&table_, counts_);
+      }
       record_ = sum_;
       sum_.untimed = 0;
       is_due_ = true;
     }
     bool follows = last_ != nullptr && last_->address + last_->size == address;
-    if (!follows && last_ != nullptr) cycles_add(sum_.now, last_->taken);
+    if (!follows && last_ != nullptr) {
+      cycles_add(sum_.now, last_->taken);
+      cycles_count(&table_, last_, TAKEN, 1);
+    }
     if (table_.flash.wait_states > 0)
       for (uint64_t at : {address, address + (one->size > 0 ? one->size - 1 : 0)})
         cycles_wait(sum_.now, cycles_fetch(&waits_, cycles_line(&table_.flash, at), sum_.now[ESTIMATE]));
     cycles_add(sum_.now, follows ? one->follows : one->entered);
+    cycles_count(&table_, one, follows ? FOLLOWED : ENTERED, 1);
     if (one->flags & UNTIMED) sum_.untimed = address;
     sum_.instructions++;
     last_ = one;
@@ -70,6 +82,8 @@ class Tracer : public memtracer_t {
   cycles_table table_;
   cycles_waits waits_;
   std::FILE* log_;
+  std::FILE* counts_ = nullptr;
+  long counts_begin_ = 0;
   cycles_record sum_, record_;
   bool is_due_ = false;
   const timed* last_ = nullptr;
