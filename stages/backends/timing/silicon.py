@@ -1,0 +1,196 @@
+"""Measurements on silicon: times of known programs on known chips, with their sources.
+
+The files hold chips and rows: `silicon.yaml` beside this module, and the project's own. `doit bench suite=silicon`
+compares timing models with them. `pipeline/recipes/silicon.py` reads both files and reports mistakes with their line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
+
+from stages.backends.targets.frequency import Frequency
+from stages.backends.targets.timing import Flash
+from stages.support.messages.wording import did_you_mean, in_lines
+from stages.support.options.names import Name
+from stages.support.options.strict_model import StrictModel, mistake
+
+BUILT_IN = Path(__file__).with_suffix(".yaml")
+CLOSED = "closed"
+#: A program that the row ran; `closed` is code that nobody else can compile.
+Code = Literal[
+    "closed",
+    "cmsis-nn",
+    "tinymaix",
+    "firmline",
+    "esp-nn",
+    "coremark",
+    "embench",
+    "microtvm",
+    "executorch",
+    "tflm",
+    "tinymind",
+    "tinyengine",
+    "cmix-nn",
+    "muriscv-nn",
+]
+Text = Annotated[str, Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, lt=1e15)]
+Argument = int | bool | Text | tuple[int, ...]
+_FIT_EVERY = 3
+
+
+class Chip(StrictModel):
+    """A chip, or a core in a simulation of its hardware.
+
+    core        core or timing model of Firmline, if there is one
+    core_title  name of the core, if Firmline has none
+    clock       of its measurements that state none
+    board       a board of the catalogue whose `flash:` it has
+    flash       its flash memory; without `board` and `flash`, memory has no wait states
+    memory      where code and data are, in the words of the source
+    source      data sheet or reference manual
+    """
+
+    title: Text
+    core: Name | None = None
+    core_title: Text | None = None
+    clock: Annotated[Frequency, Field(ge=100_000)]
+    board: Name | None = None
+    flash: Flash | None = None
+    memory: Text | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _check(self) -> Chip:
+        if (self.core is None) == (self.core_title is None):
+            raise mistake("should have either core, or core_title for a core that Firmline does not know")
+        if self.board is not None and self.flash is not None:
+            raise mistake("flash is that of the board; leave one of the two out", "flash")
+        return self
+
+
+class Measurement(StrictModel):
+    """One row: what ran on a chip, and how long it took or how much energy it used.
+
+    chip       key of `chips`
+    code       program; `closed` for code that is not public
+    version    version or revision of the program
+    compiler   compiler with version and flags
+    run        function or network
+    arguments  shape and options of the program; lists of sizes have the order height, width, channels
+    variant    instructions that the code uses, such as mve, dsp or c
+    clock      if it is not the chip's
+    cycles     mean of one run; or `ms`
+    ms         milliseconds of one run
+    energy_uj  microjoules of one run
+    digits     half a unit of the last printed digit, if that is more than half a percent
+    kind       `rtl`: simulated hardware description; `fpga`: a core in programmable logic
+    source     repository, revision and file, or paper
+    fit        whether models may be fitted to it; see the rule in silicon.yaml
+    """
+
+    chip: Name
+    code: Code
+    version: Text
+    compiler: Text
+    run: Text
+    arguments: dict[str, Argument] = Field(default_factory=dict)
+    variant: Name | None = None
+    clock: Annotated[Frequency, Field(ge=100_000)] | None = None
+    cycles: Positive | None = None
+    ms: Positive | None = None
+    energy_uj: Positive | None = None
+    digits: Positive | None = None
+    kind: Literal["silicon", "rtl", "fpga"] = "silicon"
+    source: Text
+    fit: bool = False
+    note: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Measurement:
+        if self.cycles is not None and self.ms is not None:
+            raise mistake("has cycles and ms; leave one of the two out", "ms")
+        if self.cycles is None and self.ms is None and self.energy_uj is None:
+            raise mistake("should have cycles, ms or energy_uj")
+        if self.fit and self.code == CLOSED:
+            raise mistake("closed code cannot be compiled, so no model is fitted to it", "fit")
+        return self
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the row has a time, not only energy."""
+        return self.cycles is not None or self.ms is not None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What the row measured; two rows of a file must not be alike in it."""
+        arguments = tuple(sorted((name, repr(value)) for name, value in self.arguments.items()))
+        return (self.chip, self.code, self.version, self.compiler, self.run, arguments, self.variant, self.clock)
+
+
+class Silicon(StrictModel):
+    """A file of measurements. The context of the validation may name the chips, cores and boards known besides.
+
+    shared  values for YAML's `<<`, by name; not read
+    """
+
+    schema_: Literal[1] = Field(alias="schema")
+    shared: dict[Name, dict[str, Any]] = Field(default_factory=dict)
+    chips: dict[Name, Chip] = Field(default_factory=dict)
+    measurements: tuple[Measurement, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Silicon:
+        context: dict[str, Any] = info.context or {}
+        for name, chip in self.chips.items():
+            for key in ("core", "board"):
+                known, value = context.get(f"{key}s"), getattr(chip, key)
+                if known is not None and value is not None and value not in known:
+                    raise _unknown(key, value, known, "chips", name, key)
+        chips = {**context.get("chips", {}), **self.chips}
+        first: dict[tuple[object, ...], int] = {}
+        for number, row in enumerate(self.measurements):
+            if row.chip not in chips:
+                raise _unknown("chip", row.chip, chips, "measurements", number, "chip")
+            if (earlier := first.setdefault(row.identity, number)) != number:
+                message = "measures the same as an earlier row"
+                raise mistake(message, "measurements", number, beside=("measurements", earlier))
+        return self
+
+    def cycles(self, row: Measurement) -> float:
+        """Return the cycles of one run of a row with a time."""
+        if row.cycles is not None:
+            return row.cycles
+        assert row.ms is not None
+        return row.ms * (row.clock or self.chips[row.chip].clock) / 1000
+
+    def core(self, row: Measurement) -> str:
+        """Return the name of the row's core: Firmline's, or the title of one that it does not know."""
+        chip = self.chips[row.chip]
+        return chip.core or chip.core_title or ""
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], *at: str | int) -> PydanticCustomError:
+    names = list(known)
+    listed = in_lines(f"known {kind}s: {', '.join(names)}")
+    return mistake(f"unknown {kind} '{name}'{did_you_mean(name, names)}\n{listed}", *at)
+
+
+def rows_to_fit(silicon: Silicon) -> list[bool]:
+    """Return for each row whether the rule of silicon.yaml marks it `fit`.
+
+    The rule: of each core's rows with a time, public code and silicon, the first and every third after it.
+    """
+    seen: dict[str, int] = {}
+    marks = []
+    for row in silicon.measurements:
+        counts = row.has_time and row.code != CLOSED and row.kind == "silicon"
+        place = seen.get(silicon.core(row), 0)
+        marks.append(counts and place % _FIT_EVERY == 0)
+        seen[silicon.core(row)] = place + counts
+    return marks
