@@ -1,11 +1,13 @@
-"""Cycles estimated by a timing model: `estimated_cycles` of report.json, and its text."""
+"""Cycles, time and energy estimated by a timing model: `estimated_cycles` of report.json, and its text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from stages.backends.targets.timing import Flash
+from stages.backends.targets.flash import Flash
+from stages.backends.targets.power import Power
+from stages.backends.timing.accuracy import accuracy, accuracy_text
 
 COLUMN = "est. cycles"
 
@@ -15,25 +17,42 @@ def estimated_cycles(
 ) -> dict[str, Any] | None:
     """Return the estimate for the first inference; None if cycles were not estimated.
 
-    `least` and `most` depend on operands that the model cannot know. `clock` (Hz) and `milliseconds` are those of the
-    board, or of the recipe for a core, or null.
+    `least` and `most` depend on operands that the model cannot know, and on wait states that are not known. The latter
+    make it a range (`is_range`): `milliseconds` and `microjoules` are then null, and only their bounds are known.
+    `clock` (Hz) is that of the board, or of the recipe for a core, or null.
     """
     cycles = counts.get("cycles")
     if cycles is None:
         return None
-    model, total = target["timing_model"], cycles["total"]
-    clock = (target["board"] or {}).get("clock") or clock
+    model, total, flash, board = target["timing_model"], cycles["total"], target.get("flash"), target["board"] or {}
+    is_range = flash is not None and Flash.model_validate(flash).is_range
     return {
         "model": cycles["model"],
         "title": model["title"],
         "source": model["source"],
-        "memory": _memory(target.get("flash")),
+        "accuracy": accuracy(cycles["model"]),
+        "memory": _memory(flash),
+        "is_range": is_range,
         "total": total["estimate"],
         "least": total["least"],
         "most": total["most"],
-        "clock": clock,
-        "milliseconds": round(1000 * total["estimate"] / clock, 6) if clock else None,
+        **_time_and_energy(total, board.get("clock") or clock, board.get("power"), is_range=is_range),
     }
+
+
+def _time_and_energy(
+    cycles: Mapping[str, int], clock: int | None, power: Mapping[str, Any] | None, *, is_range: bool
+) -> dict[str, Any]:
+    """Return `clock`, and ms and µJ of the estimate and its bounds. A figure is None if it is unknown."""
+    figures: dict[str, Any] = {"clock": clock}
+    for unit in ("milliseconds", "microjoules"):
+        for name, value in (("estimate", unit), ("least", f"least_{unit}"), ("most", f"most_{unit}")):
+            figures[value] = None
+            if clock and (unit == "milliseconds" or power) and not (is_range and name == "estimate"):
+                time = 1000 * cycles[name] / clock
+                energy = unit == "microjoules" and Power.model_validate(power).microjoules(time, clock)
+                figures[value] = round(energy or time, 6)
+    return figures
 
 
 def chosen_by(plan: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,15 +79,38 @@ def of_layer(counts: Mapping[str, Any], position: int) -> int | None:
 
 
 def line(cycles: Mapping[str, Any]) -> str:
-    """Return `4,190,873 (timing model m4), 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 depending on operands: Arm …`."""
+    """Return `4,190,873 (timing model m4), 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 depending on operands: Arm …`.
+
+    A range begins with its bounds: `4,158,000 to 9,312,000 (timing model m4), 34.7 to 77.6 ms at 120 MHz: Arm …`.
+    """
     time = f", {in_time(cycles)}" if cycles["clock"] else ""
-    low, high = cycles["least"], cycles["most"]
-    span = f"; {low:,} to {high:,} depending on operands" if low < high else ""
-    return f"{cycles['total']:,} (timing model {cycles['model']}){time}{span}: {cycles['title']}, {cycles['memory']}"
+    energy = f", est. {energy_text(cycles)}" if energy_text(cycles) else ""
+    bounds = f"{cycles['least']:,} to {cycles['most']:,}"
+    span = f"; {bounds} depending on operands" if cycles["least"] < cycles["most"] and not cycles["is_range"] else ""
+    total = bounds if cycles["is_range"] else f"{cycles['total']:,}"
+    core = f"{cycles['title']}, {cycles['memory']}; {accuracy_text(cycles['accuracy'])}"
+    return f"{total} (timing model {cycles['model']}){time}{energy}{span}: {core}"
 
 
 def in_time(cycles: Mapping[str, Any]) -> str:
-    """`34.9 ms at 120 MHz`; '' without a clock."""
+    """`34.9 ms at 120 MHz`, or `34.7 to 77.6 ms at 120 MHz`; '' without a clock."""
     if not cycles["clock"]:
         return ""
-    return f"{cycles['milliseconds']:,.3g} ms at {cycles['clock'] / 1e6:g} MHz"
+    return f"{amount(cycles, 'milliseconds')} ms at {cycles['clock'] / 1e6:g} MHz"
+
+
+def energy_text(cycles: Mapping[str, Any]) -> str:
+    """`1,430 µJ`, or `690 to 1,430 µJ`; '' if it is unknown."""
+    return "" if cycles["most_microjoules"] is None else f"{amount(cycles, 'microjoules')} µJ"
+
+
+def amount(figures: Mapping[str, Any], name: str) -> str:
+    """Return the figure of this name, or its bounds if only they are known."""
+    if figures[name] is not None:
+        return short(figures[name])
+    return f"{short(figures[f'least_{name}'])} to {short(figures[f'most_{name}'])}"
+
+
+def short(number: float) -> str:
+    """`1,240`, `40`, `5.41`, `0.123`: three digits, or all before the point."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

@@ -6,17 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stages.backends.timing.accuracy import accuracy_text
 from stages.report.board import counted
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Time of the first inference. `how` it is known; `basis`: cycles and clock; `term`: entry in the glossary."""
+    """Time of the first inference in ms: `least` to `most`, equal if wait states are known.
 
-    milliseconds: float
+    `how` it is known; `basis`: cycles and clock; `term`: entry in the glossary.
+    """
+
+    least: float
+    most: float
     how: str
     basis: str
     term: str
+
+    @property
+    def text(self) -> str:
+        """`40.0 ms`, or `12.1 to 31.0 ms`."""
+        least, most = in_milliseconds(self.least), in_milliseconds(self.most)
+        return f"{least} ms" if self.least == self.most else f"{least} to {most} ms"
 
 
 def latency(report: Mapping[str, Any]) -> Latency | None:
@@ -28,17 +39,21 @@ def latency(report: Mapping[str, Any]) -> Latency | None:
     clock = _clock(report)
     if clock and total and counted(report) == "cycles":
         how = "measured" if report.get("ran") else "simulated"
-        return Latency(1000 * total / clock, how, f"{total:,} cycles at {clock / 1e6:g} MHz", "count")
+        time = 1000 * total / clock
+        return Latency(time, time, how, f"{total:,} cycles at {clock / 1e6:g} MHz", "count")
     if estimate and clock:
-        cycles = f"{estimate['total']:,} cycles at {clock / 1e6:g} MHz, timing model {estimate['model']}"
-        return Latency(1000 * estimate["total"] / clock, "estimated", cycles, "estimated cycles")
+        ends = ("least", "most") if estimate["is_range"] else ("total",)
+        cycles = " to ".join(f"{estimate[end]:,}" for end in ends)
+        model = f"timing model {estimate['model']}, {accuracy_text(estimate['accuracy'])}"
+        least, most = (1000 * estimate[end] / clock for end in (ends[0], ends[-1]))
+        return Latency(least, most, "estimated", f"{cycles} cycles at {clock / 1e6:g} MHz, {model}", "estimated cycles")
     return None
 
 
 def layer_milliseconds(report: Mapping[str, Any], layer: Mapping[str, Any]) -> float | None:
-    """Return the time of a layer in ms, from the same cycles as `latency`; None if it is unknown."""
+    """Return the time of a layer in ms, from the same cycles as `latency`; None if it is unknown or a range."""
     time, clock = latency(report), _clock(report)
-    if time is None or not clock:
+    if time is None or not clock or time.least < time.most:
         return None
     cycles = layer["estimated_cycles"] if time.how == "estimated" else layer["instructions"]
     return None if cycles is None else 1000 * cycles / clock

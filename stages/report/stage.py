@@ -29,6 +29,7 @@ class ReportStage(Stage[ReportConfig]):
                 "stages/report/templates/*.j2",
                 "stages/report/html/*.py",
                 "stages/report/html/templates/*",
+                "stages/backends/timing/silicon.json",
             ),
             target_fields=(
                 *("name", "core", "extensions", "counter", "board", "memory", "simulated", "simulator"),

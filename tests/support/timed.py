@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from stages.backends.simulators.program import run_program
+from stages.backends.targets.flash import Flash
 from stages.backends.targets.load import load_catalogue, load_target
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.targets.spec import Target
-from stages.backends.targets.timing import Flash, TimingModel
+from stages.backends.targets.timing import TimingModel
 from stages.backends.timing.disassembly import Line
 from stages.backends.timing.log import LOG, TABLE, Interval, intervals, readings
 from stages.backends.timing.table import Timed, timed, timing_table
@@ -24,7 +25,7 @@ def model(name: str) -> TimingModel:
     return TimingModel(name=name, **dict(catalogue.timings[name]))
 
 
-def target_with(core: str, timing: str, **flash: int | bool) -> Target:
+def target_with(core: str, timing: str, **flash: int | bool | list[int]) -> Target:
     """A target with a timing model, and wait states where `flash` says some."""
     update = {"timing": timing, "timing_model": model(timing)}
     waits = Flash.model_validate({"region": "rom", "source": "made up", **flash}) if flash else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.commands.catalogue.listing import Listing, Record
 from pipeline.errors import PipelineError
+from stages.backends.timing.accuracy import accuracy, accuracy_text
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -94,9 +95,13 @@ def _record(target: Target) -> Record:
         "memory": {name: f"{region.length:,} bytes at {region.origin:#x}" for name, region in regions.items()},
     }
     if target.timing_model is not None:
-        record |= {"timing_model": target.timing_model.title, "timing_source": target.timing_model.source}
+        model = target.timing_model
+        record |= {"timing_model": model.title, "timing_source": model.source}
+        record |= {"timing_accuracy": accuracy_text(accuracy(model.name))}
     if target.flash is not None:
         record |= {"flash": target.flash.description, "flash_source": target.flash.source}
     if target.board is not None:
         record |= {"title": target.board.title, "clock": target.board.clock, "source": target.board.source}
+        if target.board.power is not None:
+            record |= {"power": target.board.power.description, "power_source": target.board.power.source}
     return record

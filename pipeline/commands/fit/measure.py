@@ -297,12 +297,24 @@ def _with_counts(row: Row, compiled: Path, simulated: Path, target: Target) -> R
     row = replace(row, ram_bytes=ram_bytes(sizes, counts))
     if target.accelerator is not None:
         ms = None if row.clock_hz is None else round(1000 * total / row.clock_hz, 6)
-        return replace(row, instructions=None, estimated_cycles=total, estimated_ms=ms, timing=target.accelerator.kind)
+        row = replace(row, estimated_ms=ms, least_ms=ms, most_ms=ms)
+        return replace(row, instructions=None, estimated_cycles=total, timing=target.accelerator.kind)
     row = replace(row, instructions=total)
     cycles = estimated_cycles(counts, target.model_dump(mode="json"))
     if cycles is None:
         return row
-    return replace(row, estimated_cycles=cycles["total"], estimated_ms=cycles["milliseconds"], timing=cycles["model"])
+    return replace(
+        row,
+        estimated_cycles=None if cycles["is_range"] else cycles["total"],
+        estimated_ms=cycles["milliseconds"],
+        least_ms=cycles["least_milliseconds"],
+        most_ms=cycles["most_milliseconds"],
+        estimated_uj=cycles["microjoules"],
+        least_uj=cycles["least_microjoules"],
+        most_uj=cycles["most_microjoules"],
+        timing=cycles["model"],
+        accuracy=cycles["accuracy"],
+    )
 
 
 _MORE = 32 << 20

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.fit.row import FITS, Row
-from pipeline.commands.fit.table import memory, notes, summary, time, verdict
+from pipeline.commands.fit.table import energy, memory, notes, summary, time, verdict
 from pipeline.errors import PipelineError
+from stages.backends.timing.accuracy import accuracy_text
 from stages.support.messages import escape
 from stages.support.options.names import as_name
 from stages.support.system.atomic_write import write_atomically
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
 _STYLE = INSTALLATION / "stages" / "report" / "html" / "templates" / "style.css"
 _PAGE_STYLE = (
     "td:nth-child(1), td:nth-child(2) { white-space: normal; min-width: 130px } "
-    "@media (max-width: 1000px) { th:nth-child(7), td:nth-child(7) { display: none } } "
+    "@media (max-width: 1000px) { th:nth-child(8), td:nth-child(8) { display: none } } "
     "@media (max-width: 700px) { th:nth-child(3), td:nth-child(3), td:nth-child(2) small { display: none } "
     "td:nth-child(1), td:nth-child(2), .meter { min-width: 0 } td { white-space: normal; padding: 3px 4px } } "
     ".meter { min-width: 110px } .full i { background: var(--bad) }"
 )
-_COLUMNS = ("verdict", "board", "core", "RAM", "ROM", "estimated time", "memories")
+_COLUMNS = ("verdict", "board", "core", "RAM", "ROM", "estimated time", "estimated energy", "memories")
 _HOW = (
     "RAM and ROM are those of the linked firmware: used, and all memory of the board. Times are estimates by a timing "
     "model, or simulated with an accelerator; where neither is known, the instructions of one inference are listed. "
+    "A range goes from no wait states to the worst case of a flash that the board does not describe. "
+    "Energy is time multiplied by the current and voltage of the data sheet: an estimate too. "
     "Boards that fit come first, the fastest at the top."
 )
 
@@ -71,6 +74,7 @@ def _row(row: Row) -> str:
         f"<td>{_memory(row, ram=True)}</td>",
         f"<td>{_memory(row, ram=False)}</td>",
         f"<td>{_text(time(row))}{_timing(row)}</td>",
+        f"<td>{_text(energy(row))}</td>",
         f"<td><small>{'<br>'.join(_regions(row))}</small></td>",
     )
     return f"<tr>{''.join(cells)}</tr>"
@@ -90,8 +94,11 @@ def _memory(row: Row, *, ram: bool) -> str:
 
 
 def _timing(row: Row) -> str:
-    clock = f" at {row.clock_hz / 1e6:g} MHz" if row.clock_hz and row.estimated_cycles else ""
-    return f"<br><small>{_text(row.timing)}{clock}</small>" if row.timing else ""
+    if not row.timing:
+        return ""
+    clock = f" at {row.clock_hz / 1e6:g} MHz" if row.clock_hz and row.most_ms else ""
+    silicon = "" if row.instructions is None else f"<br>{_text(accuracy_text(row.accuracy))}"
+    return f"<br><small>{_text(row.timing)}{clock}{silicon}</small>"
 
 
 def _regions(row: Row) -> list[str]:

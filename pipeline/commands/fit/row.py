@@ -20,7 +20,10 @@ class Row:
                   measured stack. For a board that does not fit, they are what the linker needs, with the reserved stack
     missing_*     bytes above the capacity, 0 for a board that fits
     regions       as in sizes.json, with the reserved stack and the lengths of the board
+    estimated_*   of one inference. `least` and `most` bound the time in ms and the energy in µJ; `estimated_ms` and
+                  `estimated_uj` are None if the board's wait states are not known. Energy needs the board's power
     timing        what the cycles are from: a timing model, or an accelerator; '' without cycles
+    accuracy      of the timing model on silicon (stages/backends/timing/accuracy.py), None if it was not compared
     instructions  of one inference: counted, or (without a simulation) expected for its layers
     expected_instructions  of its layers, by tensorize's costs
     arena_bytes   the arena
@@ -44,7 +47,13 @@ class Row:
     estimated_cycles: int | None = None
     clock_hz: int | None = None
     estimated_ms: float | None = None
+    least_ms: float | None = None
+    most_ms: float | None = None
+    estimated_uj: float | None = None
+    least_uj: float | None = None
+    most_uj: float | None = None
     timing: str = ""
+    accuracy: Mapping[str, Any] | None = None
     expected_instructions: int | None = None
     arena_bytes: int | None = None
     arena_limit: int | None = None
@@ -82,13 +91,15 @@ def needs(regions: Iterable[Mapping[str, Any]]) -> list[tuple[int, int, bool]]:
 def ordered(rows: Iterable[Row]) -> list[Row]:
     """Return the rows in the order in which a board is chosen.
 
-    1. Boards that fit: the fastest first, then those without an estimated time, the one with the most headroom first.
+    1. Boards that fit: the fastest first, a range by its longest time; then those without an estimated time, the one
+       with the most headroom first.
     2. Boards that do not fit: the fewest missing bytes first.
     3. Other boards, by name.
     """
 
     def key(row: Row) -> tuple[Any, ...]:
-        time = (row.estimated_ms is None, row.estimated_ms or 0.0, row.fullest) if row.verdict == FITS else ()
+        longest = row.estimated_ms or row.most_ms
+        time = (longest is None, longest or 0.0, row.fullest) if row.verdict == FITS else ()
         return (_ORDER.index(row.verdict), time, row.missing or float("inf"), row.board)
 
     return sorted(rows, key=key)

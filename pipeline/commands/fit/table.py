@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.commands.fit.row import FITS, TOO_LARGE, Row
+from stages.report.estimate import short
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
     from pipeline.commands.fit.request import Request
 
-COLUMNS = ("verdict", "board", "RAM", "ROM", "est. time")
-_RIGHT = ("RAM", "ROM", "est. time")
+COLUMNS = ("verdict", "board", "RAM", "ROM", "est. time", "est. energy")
+_RIGHT = ("RAM", "ROM", "est. time", "est. energy")
 _BINARY = ((1 << 20, "M"), (1 << 10, "K"))
 
 
@@ -24,6 +25,7 @@ class FitTable:
     """Title, cells and notes, as a renderable. `good` is False for boards that the network does not fit."""
 
     title: str
+    columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     good: tuple[bool, ...]
     notes: tuple[str, ...]
@@ -35,34 +37,42 @@ class FitTable:
         from rich.text import Text
 
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for name in COLUMNS:
+        for name in self.columns:
             side: Literal["left", "right"] = "right" if name in _RIGHT else "left"
-            # Only verdicts wrap, so that a table has 80 columns.
-            table.add_column(name, justify=side, no_wrap=name != "verdict", min_width=12 if name == "verdict" else None)
+            # Verdicts and estimates wrap, so that a table has 80 columns.
+            is_whole = name in ("board", "RAM", "ROM")
+            table.add_column(name, justify=side, no_wrap=is_whole, min_width=12 if name == "verdict" else None)
         for (verdict, *cells), good in zip(self.rows, self.good, strict=True):
             table.add_row(Text(verdict, style="green" if good else "red"), *map(Text, cells))
         return Group(Text(self.title, style="bold"), table, *(Text(note) for note in self.notes))
 
     def plain(self) -> str:
         """Return the text without styles, a line for each board."""
-        lines = (COLUMNS, *self.rows)
-        widths = [max(len(line[column]) for line in lines) for column in range(len(COLUMNS))]
+        lines = (self.columns, *self.rows)
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
         texts = [self.title]
         for line in lines:
             cells = (
                 cell.rjust(width) if name in _RIGHT else cell.ljust(width)
-                for cell, width, name in zip(line, widths, COLUMNS, strict=True)
+                for cell, width, name in zip(line, widths, self.columns, strict=True)
             )
             texts.append("  ".join(cells).rstrip())
         return "\n".join([*texts, *self.notes, ""])
 
 
 def fit_table(request: Request, rows: Sequence[Row], width: int) -> FitTable:
-    """Return the table of all rows."""
+    """Return the table of all rows, with energy if it is known of a board."""
+    columns = COLUMNS if any(row.most_uj is not None for row in rows) else COLUMNS[:-1]
     cells = tuple(
-        (verdict(row), escape.name(row.board), memory(row, ram=True), memory(row, ram=False), time(row)) for row in rows
+        (
+            *(verdict(row), escape.name(row.board), memory(row, ram=True), memory(row, ram=False)),
+            *(time(row), energy(row))[: len(columns) - 4],
+        )
+        for row in rows
     )
-    return FitTable(title(request, rows), cells, tuple(row.verdict == FITS for row in rows), notes(request, rows))
+    return FitTable(
+        title(request, rows), columns, cells, tuple(row.verdict == FITS for row in rows), notes(request, rows)
+    )
 
 
 def title(request: Request, rows: Sequence[Row]) -> str:
@@ -112,12 +122,25 @@ def memory(row: Row, *, ram: bool) -> str:
 
 
 def time(row: Row) -> str:
-    """`28.4 ms`, without a clock `2.9 M cycles`, without a timing model `2.9 M instr.`, or `-`."""
-    if row.estimated_ms is not None:
-        return f"{row.estimated_ms:,.0f} ms" if row.estimated_ms >= 100 else f"{row.estimated_ms:.3g} ms"
+    """`28.4 ms` or `12 to 31 ms`, without a clock `2.9 M cycles`, without a timing model `2.9 M instr.`, or `-`."""
+    if time := _amount(row.estimated_ms, row.least_ms, row.most_ms):
+        return f"{time} ms"
     if row.estimated_cycles is not None:
         return f"{_millions(row.estimated_cycles)} cycles"
     return "-" if row.instructions is None else f"{_millions(row.instructions)} instr."
+
+
+def energy(row: Row) -> str:
+    """`1,430 µJ` or `690 to 1,430 µJ`; '' if the board's power is unknown."""
+    amount = _amount(row.estimated_uj, row.least_uj, row.most_uj)
+    return f"{amount} µJ" if amount else ""
+
+
+def _amount(estimate: float | None, least: float | None, most: float | None) -> str:
+    """Return the estimate, or its bounds if only they are known, or ''."""
+    if estimate is not None:
+        return short(estimate)
+    return "" if least is None or most is None else f"{short(least)} to {short(most)}"
 
 
 def _millions(count: int) -> str:

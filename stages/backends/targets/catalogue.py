@@ -7,17 +7,19 @@ memory at the board's addresses, a second firmware is linked for the same region
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from stages.backends.targets.attached import MONITOR, Attached, engine, mistakes
 from stages.backends.targets.chip import ChipNumber
+from stages.backends.targets.flash import Flash, unknown_flash
 from stages.backends.targets.frequency import Frequency
 from stages.backends.targets.like import written_out
 from stages.backends.targets.memory import Memory, Region
+from stages.backends.targets.power import Power
 from stages.backends.targets.spec import BoardFacts, Core, Simulator, Target
-from stages.backends.targets.timing import Flash, Timing, TimingModel
+from stages.backends.targets.timing import Timing, TimingModel
 from stages.support.options.names import Name
 from stages.support.options.remote_store import RemoteStore
 from stages.support.options.strict_model import StrictModel, mistake
@@ -39,7 +41,7 @@ class Board(StrictModel):
     timing       timing model of this chip, if the core has none or another
     flash        wait states, for estimated cycles
     chip         identification numbers for a debugger, in addition to those of the core
-    current_ma   current in mA while the core computes at `clock`, and supply_v in V, for the energy of audio networks
+    power        current and voltage while the core computes, for estimated energy
     """
 
     core: str
@@ -52,19 +54,21 @@ class Board(StrictModel):
     timing: str = ""
     flash: Flash | None = None
     chip: tuple[ChipNumber, ...] = ()
-    current_ma: Annotated[float, Field(gt=0, le=100_000)] | None = None
-    supply_v: Annotated[float, Field(gt=0, le=1_000)] | None = None
+    power: Power | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Board:
-        for key, needed in (("current_ma", "clock"), ("supply_v", "current_ma")):
-            if getattr(self, key) is not None and getattr(self, needed) is None:
-                raise mistake(f"needs `{needed}`", key, key=True)
+        if self.power is not None and self.power.clock not in (None, self.clock):
+            stated = f"the current is stated at {self.power.clock / 1e6:g} MHz, which is not the board's clock"
+            raise mistake(
+                f"{stated}; state ua_per_mhz, or a current at that clock", "power", "clock", beside=("clock",)
+            )
         for wrong in mistakes(self.accelerator, self.memory) if self.accelerator is not None else ():
             raise wrong
-        if self.flash is not None and self.flash.region not in self.memory.regions:
-            there = ", ".join(self.memory.regions)
-            raise mistake(f"there is no region {self.flash.region!r}; there are {there}", "flash", "region")
+        for region in self.flash.region if self.flash is not None else ():
+            if region not in self.memory.regions:
+                there = ", ".join(self.memory.regions)
+                raise mistake(f"there is no region {region!r}; there are {there}", "flash", "region")
         return self
 
 
@@ -119,7 +123,9 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
     simulated = None if board.machine else moved(board.memory, core)
     facts = BoardFacts(**{key: getattr(board, key) for key in BoardFacts.model_fields})
     fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
-    fields |= {"timing": board.timing or core.timing, "flash": board.flash, "chip": (*core.chip, *board.chip)}
+    timing = board.timing or core.timing
+    flash = board.flash or (unknown_flash(board.memory, board.clock) if timing else None)
+    fields |= {"timing": timing, "flash": flash, "chip": (*core.chip, *board.chip)}
     attached = None if board.accelerator is None else engine(board.accelerator, board.memory)
     return Target(name=name, core=board.core, accelerator=attached, alone=core, **fields)
 

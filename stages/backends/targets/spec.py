@@ -13,8 +13,10 @@ from pydantic import Field, computed_field, model_validator
 
 from stages.backends.targets.attached import Engine
 from stages.backends.targets.chip import ChipNumber
+from stages.backends.targets.flash import Flash
 from stages.backends.targets.memory import Capacity, Memory, Size
-from stages.backends.targets.timing import Flash, TimingModel
+from stages.backends.targets.power import Power
+from stages.backends.targets.timing import TimingModel
 from stages.backends.targets.vectors import has_vector, vector_bits
 from stages.support.options.names import Name
 from stages.support.options.strict_model import StrictModel, mistake
@@ -181,16 +183,12 @@ class Core(StrictModel):
 
 
 class BoardFacts(StrictModel):
-    """Facts about a board for reports: the maker's `title`, `clock` in Hz, `source` of both.
-
-    current_ma: at this clock, while it computes, in mA; supply_v: in V.
-    """
+    """Facts about a board for reports: the maker's `title`, `clock` in Hz, `source` of both, and `power`."""
 
     title: str
     clock: int | None = None
     source: str = ""
-    current_ma: float | None = None
-    supply_v: float | None = None
+    power: Power | None = None
 
 
 class Target(Core):
@@ -203,7 +201,7 @@ class Target(Core):
                   regions, moved (and shortened, if necessary) to memory of the core's machine
     accelerator   the engine next to the core, or None
     timing_model  the model that `timing` names, or None
-    flash         the board's memory with wait states, None if unknown
+    flash         the board's memory with wait states, or their bounds if unknown; None for a core
     chip          identification numbers of the core, then of the board
     alone         for a board: its core by itself; kernels are counted on it
     places        paths on this machine of what plug-ins provide: simulator plug-ins by their paths as written, kernel

@@ -243,41 +243,6 @@ def _figure(value: Cycles | str | None, figures: Mapping[str, Cycles], *at: str 
     return figures[value]
 
 
-class Flash(StrictModel):
-    """`flash:` of a board: a memory with wait states, and its prefetch and caches.
-
-    region             region of the board's memory
-    wait_states        cycles that a read delays the core
-    line               bytes of a read
-    prefetch           whether the next line of instructions is read in advance
-    instruction_lines  lines of the instruction cache, least recently used replaced; 0: no cache
-    data_lines         the same for constants
-    source             source of these figures
-    """
-
-    region: str
-    wait_states: int = Field(gt=0, le=_LIMIT)
-    line: int = Field(ge=4, le=256, multiple_of=4)
-    prefetch: bool = False
-    instruction_lines: int = Field(default=0, ge=0, le=4096)
-    data_lines: int = Field(default=0, ge=0, le=4096)
-    source: str = Field(min_length=1)
-
-    @property
-    def description(self) -> str:
-        """Return a text: `5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of
-        data cached`.
-        """
-        kept = [
-            f"{count} of {what}"
-            for count, what in ((self.instruction_lines, "instructions"), (self.data_lines, "data"))
-            if count
-        ]
-        parts = [f"{self.wait_states} wait states in {self.region}", f"lines of {self.line} bytes"]
-        parts += ["the next prefetched"] if self.prefetch else []
-        return ", ".join([*parts, f"{' and '.join(kept)} cached" if kept else "no cache"])
-
-
 class TimingModel(Timing):
     """A timing model with its name, as a target has it."""
 

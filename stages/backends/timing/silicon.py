@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
+from stages.backends.targets.flash import Flash
 from stages.backends.targets.frequency import Frequency
-from stages.backends.targets.timing import Flash
 from stages.support.messages.wording import did_you_mean, in_lines
 from stages.support.options.names import Name
 from stages.support.options.strict_model import StrictModel, mistake

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.backends.targets.flash import WINDOWS
 from stages.backends.targets.timing import NONE, decoder
 from stages.backends.timing.disassembly import Line, disassemble
 from stages.backends.timing.pipeline import Step, costs, distances
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _MAGIC = int.from_bytes(b"FLCY", "little")
 _HEADER = struct.Struct("<4I")
-_FLASH = struct.Struct("<QQ6I")
+_FLASH = struct.Struct(f"<{2 * WINDOWS}Q8I")
 _ENTRY = struct.Struct("<QBB2x9f")
 #: Flags of an entry.
 UNTIMED, JUMPS, OPENS, READS = 1, 2, 4, 8
@@ -158,10 +159,12 @@ def _plus(*parts: Cycles) -> Cycles:
 
 def _flash(target: Target) -> bytes:
     if target.flash is None or target.memory is None:
-        return _FLASH.pack(*[0] * 8)
-    flash, region = target.flash, target.memory.regions[target.flash.region]
-    lines = (flash.instruction_lines, flash.data_lines)
-    return _FLASH.pack(region.origin, region.end, flash.wait_states, flash.line, flash.prefetch, *lines, 0)
+        return bytes(_FLASH.size)
+    flash, regions = target.flash, [target.memory.regions[name] for name in target.flash.region]
+    unused = [0] * (WINDOWS - len(regions))
+    windows = (*(one.origin for one in regions), *unused, *(one.end for one in regions), *unused)
+    lines = (flash.cache_lines or flash.instruction_lines, flash.data_lines, flash.cache_lines > 0, flash.ways)
+    return _FLASH.pack(*windows, *flash.wait_states, flash.line, flash.prefetch, *lines)
 
 
 def _marks(lines: Sequence[Line]) -> dict[int, int]:

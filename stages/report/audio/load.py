@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stages.backends.targets.power import Power
 from stages.report.board import counted
 
 
@@ -16,19 +17,21 @@ def load(
     totals  counts of the steps
     clock   Hz of a core, from the recipe
 
-    Estimated cycles are known of the first inference: those of a step are its instructions times that ratio.
+    Estimated cycles are known of the first inference: those of a step are its instructions times that ratio. If they
+    are a range, because the board's wait states are not known, the load is that of the most.
     """
     unit, estimate, ratio = counted(report), report.get("estimated_cycles"), 1.0
     if report["instructions"]["total"] is None or unit == "ticks" or not totals:
         return None
     if unit == "instructions" and estimate:
-        unit, ratio = "estimated cycles", estimate["total"] / report["instructions"]["total"]
+        cycles = estimate["most" if estimate["is_range"] else "total"]
+        unit, ratio = "estimated cycles", cycles / report["instructions"]["total"]
     board = report["board"] or {}
     clock = board.get("clock") or clock
     mean, most = (round(ratio * count) for count in (sum(totals) / len(totals), max(totals)))
     duty, longest = (count / (step_seconds * clock) if clock else None for count in (mean, most))
-    current, volts = (board.get(key) if duty is not None else None for key in ("current_ma", "supply_v"))
-    charge = duty * current if current and duty is not None else None
+    power = board.get("power")
+    charge = duty * Power.model_validate(power).milliamperes(clock) if power and clock and duty is not None else None
     return {
         "unit": unit,
         "step": mean,
@@ -37,7 +40,7 @@ def load(
         "duty": duty,
         "longest": longest,
         "mah_per_hour": charge,
-        "mwh_per_hour": charge * volts if charge is not None and volts else None,
+        "mwh_per_hour": charge * power["supply_v"] if charge is not None and power else None,
     }
 
 

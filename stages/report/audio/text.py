@@ -71,7 +71,7 @@ def _load(load: Mapping[str, Any], step_seconds: float) -> list[tuple[str, str]]
     clock, longest = f"{load['clock'] / 1e6:g} MHz", _percent(load["longest"])
     lines = [("duty cycle", f"{_percent(load['duty'])} at {clock}: {work} ({load['most']:,}, {longest}, at most)")]
     if load["mah_per_hour"] is None:
-        lines.append(("charge", "unknown: no board with current_ma"))
+        lines.append(("charge", "unknown: no board with power"))
     else:
         energy = f", {load['mwh_per_hour']:.3g} mWh" if load["mwh_per_hour"] is not None else ""
         lines.append(("charge", f"{load['mah_per_hour']:.3g} mAh{energy} per hour, only while it computes"))

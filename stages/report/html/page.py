@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stages.report.advice.advise import advice_line as line
 from stages.report.audio.text import audio_lines
 from stages.report.board import counted, per_mac
+from stages.report.estimate import energy_text
 from stages.report.html import RUN, command_mark
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
 from stages.report.html.memory import WIDTH as ARENA_WIDTH
@@ -112,12 +113,14 @@ def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     cards: list[dict[str, Any]] = []
     estimate = report.get("estimated_cycles")
     if time := latency(report):
-        cards.append(
-            _card(f"latency, {time.how}", f"{in_milliseconds(time.milliseconds)} ms", time.basis, term=time.term)
-        )
+        cards.append(_card(f"latency, {time.how}", time.text, time.basis, term=time.term))
     elif estimate:
         note = f"timing model {estimate['model']}; set=stages.report.clock=100M gives milliseconds"
         cards.append(_card("estimated cycles", f"{estimate['total']:,}", note, term="estimated cycles"))
+    if estimate and energy_text(estimate):
+        power = report["board"]["power"]
+        note = f"time x the current that the data sheet states, at {power['supply_v']:g} V: {power['source']}"
+        cards.append(_card("energy, estimated", energy_text(estimate), note, term="estimated cycles"))
     if total is not None:
         ratio = per_mac(report, total, report["model"]["macs"])
         cards.append(_card(counted(report), f"{total:,}", f"{ratio:.3f} per MAC" if ratio else "", term="count"))
@@ -172,6 +175,8 @@ def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _time_column(report: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return title and tooltip of the column with each layer's time; None without cycles."""
     time, estimate = latency(report), report.get("estimated_cycles")
+    if estimate and estimate["is_range"]:
+        return "est. cycles", f"estimated by the timing model {estimate['model']}, with the fewest wait states"
     if time is not None:
         return ("est. ms" if time.how == "estimated" else "ms"), f"{time.how}: {time.basis}"
     return ("est. cycles", f"estimated by the timing model {estimate['model']}") if estimate else None

@@ -226,15 +226,22 @@ def test_doubts_about_labels_and_options(tmp_path: Path) -> None:
     assert lines["keyword"].startswith("none of the 2 classes is chosen: `report: {classes: [...], detection:")
 
 
-BOARD = {"clock": 100_000_000, "current_ma": 10.0, "supply_v": 3.0}
+POWER = {"current_ma": 10.0, "supply_v": 3.0, "clock": 100_000_000, "source": "made up"}
+BOARD = {"clock": 100_000_000, "power": POWER}
 
 
 @pytest.mark.parametrize(
     ("board", "estimate", "clock", "figures"),
     [
         # 1.5 M instructions at 2 cycles, of 20 ms at 100 MHz: 1.5 duty, 2.0 at most.
-        (BOARD, {"total": 200}, None, ("estimated cycles", 3_000_000, 1.5, 2.0, 15.0, 45.0)),
-        ({**BOARD, "supply_v": None}, None, None, ("instructions", 1_500_000, 0.75, 1.0, 7.5, None)),
+        (BOARD, {"total": 200, "is_range": False}, None, ("estimated cycles", 3_000_000, 1.5, 2.0, 15.0, 45.0)),
+        (
+            BOARD,
+            {"total": 100, "most": 200, "is_range": True},
+            None,
+            ("estimated cycles", 3_000_000, 1.5, 2.0, 15.0, 45.0),
+        ),
+        ({"clock": 100_000_000}, None, None, ("instructions", 1_500_000, 0.75, 1.0, None, None)),
         (None, None, 200_000_000, ("instructions", 1_500_000, 0.375, 0.5, None, None)),
         (None, None, None, ("instructions", 1_500_000, None, None, None, None)),
     ],

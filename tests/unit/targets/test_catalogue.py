@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.backends.targets.catalogue import Board, moved
+from stages.backends.targets.flash import Flash
 from stages.backends.targets.frequency import parse_frequency
 from stages.backends.targets.load import load_catalogue, load_target
 from stages.backends.targets.memory import CONSTANT, VARIABLE, Memory, Region
@@ -77,15 +79,57 @@ def test_clock_that_is_none(value: str) -> None:
         Board.model_validate({"core": "x", "title": "x", "memory": _memory(), "clock": value})
 
 
-def test_a_current_is_stated_at_a_clock() -> None:
-    board = {"core": "x", "title": "x", "memory": _memory(), "clock": "64M", "current_ma": 3.3, "supply_v": 3}
-    assert Board.model_validate(board).current_ma == 3.3
-    for missing, message in (("clock", "needs `clock`"), ("current_ma", "needs `current_ma`")):
-        with pytest.raises(ValidationError, match=message):
-            Board.model_validate({key: value for key, value in board.items() if key != missing})
-    for wrong in (0, -1, "12 mA", 1e9):
-        with pytest.raises(ValidationError, match="current_ma"):
-            Board.model_validate({**board, "current_ma": wrong})
+def test_power_is_a_current_at_a_clock_or_per_mhz() -> None:
+    def board(**power: Any) -> Board:
+        stated = {"supply_v": 3, "source": "made up", **power}
+        return Board.model_validate({"core": "x", "title": "x", "memory": _memory(), "clock": "64M", "power": stated})
+
+    found = [board(ua_per_mhz=50).power, board(current_ma=3.2, clock="64M").power]
+    for one in found:
+        assert one is not None
+        assert one.milliamperes(64_000_000) == 3.2 and one.microjoules(10, 64_000_000) == pytest.approx(96)
+    for power, message in (
+        ({}, "states either `ua_per_mhz`, or `current_ma` at `clock`"),
+        ({"ua_per_mhz": 50, "current_ma": 3.2, "clock": "64M"}, "states either"),
+        ({"current_ma": 3.2}, "belong together"),
+        ({"current_ma": 3.2, "clock": "48M"}, "stated at 48 MHz, which is not the board's clock; state ua_per_mhz"),
+        ({"ua_per_mhz": "50 uA"}, "ua_per_mhz"),
+        ({"ua_per_mhz": 0}, "greater than 0"),
+    ):
+        with pytest.raises(ValidationError, match=re.escape(message)):
+            board(**power)
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        (None, "0 to 3 (not stated) wait states in rom, lines of 4 bytes, no cache"),  # 64 MHz, one for every 16
+        ({"wait_states": 0}, "memory without wait states"),
+        ({"wait_states": [20, 40], "line": 32, "cache_lines": 512, "ways": 8}, "512 of both cached in sets of 8"),
+    ],
+)
+def test_wait_states_of_a_board(stated: Any, told: str) -> None:
+    flash = None if stated is None else {"region": "rom", "source": "made up", **stated}
+    data = {"core": "cortex-m4", "title": "x", "memory": _memory(), "clock": "64M", "flash": flash}
+    core = load_catalogue().model_copy(update={"boards": {"mine": Board.model_validate(data)}})
+    found = core.targets()["mine"].flash
+    assert found is not None and told in found.description
+    assert found.is_range == (stated is None or stated["wait_states"] != 0)
+
+
+@pytest.mark.parametrize(
+    ("flash", "message"),
+    [
+        ({"wait_states": [3, 2]}, "wait states are at least 0"),
+        ({"wait_states": "5 ns"}, "wait states are a number, or [least, most]"),
+        ({"wait_states": [1, 2], "prefetch": True}, "with `prefetch`, wait_states is one number"),
+        ({"wait_states": 1, "cache_lines": 4, "data_lines": 2}, "one cache for instructions and data"),
+        ({"wait_states": 1, "cache_lines": 6, "ways": 4}, "6 lines do not make sets of 4"),
+    ],
+)
+def test_mistakes_in_flash(flash: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        Flash.model_validate({"region": "rom", "source": "made up", **flash})
 
 
 def loaded(target: Target, folder: Path, zeros: int) -> list[Any]:

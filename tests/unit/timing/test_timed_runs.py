@@ -117,6 +117,10 @@ NOPS = "; ".join(["nop"] * 8)
         ("ldr r1, [pc, #0]", {"data_lines": 1}, 5),
         ("ldr r1, [sp]", {}, 5),  # of RAM
         ("ldrd r2, r3, [pc, #0]", {}, 6 + 2 * 5),
+        (f"{NOPS}; ldr r1, [pc, #0]", {"cache_lines": 3}, 13),
+        (f"{NOPS}; ldr r1, [pc, #0]", {"cache_lines": 1}, 13 + 3 * 5),
+        (f"{NOPS}; {NOPS}", {"instruction_lines": 3}, 19),  # three lines
+        (f"{NOPS}; {NOPS}", {"instruction_lines": 2, "ways": 1}, 19 + 2 * 5),  # of which two share a set
     ],
 )
 def test_wait_states_of_flash_on_arm(tmp_path, work, flash, turn):
@@ -127,6 +131,14 @@ def test_wait_states_of_flash_on_arm(tmp_path, work, flash, turn):
     assert [one.instructions for one in (once, often)] == [
         one.instructions for one in run_timed(bare, (tmp_path / "main.c").read_text(), tmp_path)[4::2]
     ]
+
+
+@needs_qemu
+def test_wait_states_that_are_a_range(tmp_path):
+    target = target_with("cortex-m4", "cortex-m4", wait_states=[2, 6], line=16)
+    *_, once, often = run_timed(target, ARM.replace("balign 4", "balign 16").replace("%s", NOPS), tmp_path)[::2]
+    _, estimate, most = (after - before for before, after in zip(once.cycles, often.cycles, strict=True))
+    assert (estimate, most - 200 * 2) == (200 * (11 + 2 * 2), 200 * (11 + 2 * 6))  # 2: a branch of 1 to 3 cycles
 
 
 @needs_riscv

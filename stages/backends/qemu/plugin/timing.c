@@ -51,7 +51,7 @@ static void loads(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, v
     (void)vcpu;
     (void)data;
     if (is_adding && !qemu_plugin_mem_is_store(info))
-        cycles_wait(sum.now, cycles_load_waits(&waits, address));
+        cycles_wait(&table.flash, sum.now, cycles_load_waits(&waits, address));
 }
 
 /* Records the lines of flash that a block's instructions enter, and requests callbacks for its loads. */
@@ -96,7 +96,7 @@ static void fetch(const struct block_timing *block, size_t index, double begin)
         one->waited = cycles_fetch(&waits, one->line, begin + ran + waited);
         waited += one->waited;
     }
-    cycles_wait(sum.now, waited);
+    cycles_wait(&table.flash, sum.now, waited);
 }
 
 const struct block_timing *timing_of(const struct qemu_plugin_tb *tb)
@@ -168,7 +168,7 @@ void timing_stops(const struct block_timing *block, size_t index, uint64_t instr
         sum.now[i] -= index > 0 ? block->rest[index][i] : block->rest[1][i] + charged[i];
     for (const struct entered_line *one = block->lines; one < block->lines + block->line_count; one++)
         if (one->index >= index)
-            cycles_wait(sum.now, -one->waited);
+            cycles_wait(&table.flash, sum.now, -one->waited);
     count(block, index, -1);
     is_adding = false;
     sum.instructions = instructions;

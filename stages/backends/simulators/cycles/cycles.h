@@ -29,10 +29,13 @@ struct timed {
     float follows[CYCLES], entered[CYCLES], taken[CYCLES];
 };
 
-/* A memory that makes the core wait, from `origin` up to `end`: stages/backends/targets/timing.py describes the other fields. */
+enum { WINDOWS = 4 }; /* of a flash: those that are unused have no bytes */
+
+/* A memory that makes the core wait, in each window from `origin` up to `end`: stages/backends/targets/flash.py describes the
+ * other fields. With `unified`, the cache of instructions has data too. */
 struct flash {
-    uint64_t origin, end;
-    uint32_t wait_states, line, prefetch, instruction_lines, data_lines, reserved;
+    uint64_t origin[WINDOWS], end[WINDOWS];
+    uint32_t least_wait_states, wait_states, line, prefetch, instruction_lines, data_lines, unified, ways;
 };
 
 /* At a reading of the counter: instructions, cycles, and the last instruction without cycles since the previous reading,
@@ -51,10 +54,10 @@ struct cycles_table {
     uint64_t (*counts)[WAYS];
 };
 
-/* The lines that a cache keeps, the one used last first. */
+/* The lines of a cache, 0 for none: sets of `ways` lines, in each the one used last first. */
 struct cycles_cache {
     uint64_t *lines;
-    uint32_t count, most;
+    uint32_t sets, ways;
 };
 
 /* The buffer between core and flash: the current line of instructions, and its time; 0 for none. */
@@ -127,39 +130,46 @@ static inline void cycles_write_counts(const struct cycles_table *table, FILE *o
     }
 }
 
+static inline struct cycles_cache cycles_cache_of(uint32_t lines, uint32_t ways)
+{
+    ways = ways > 0 && ways < lines ? ways : lines;
+    struct cycles_cache cache = {(uint64_t *)calloc(lines + 1, sizeof(uint64_t)), lines > 0 ? lines / ways : 0, ways};
+    if (cache.lines == NULL)
+        cycles_fail("no memory for", "caches");
+    return cache;
+}
+
 static inline struct cycles_waits cycles_waits_of(const struct flash *flash)
 {
-    struct cycles_waits waits = {flash, {NULL, 0, flash->instruction_lines}, {NULL, 0, flash->data_lines}, 0, 0.0};
-    waits.instructions.lines = (uint64_t *)calloc(flash->instruction_lines + 1, sizeof(uint64_t));
-    waits.data.lines = (uint64_t *)calloc(flash->data_lines + 1, sizeof(uint64_t));
-    if (waits.instructions.lines == NULL || waits.data.lines == NULL)
-        cycles_fail("no memory for", "caches");
+    struct cycles_cache instructions = cycles_cache_of(flash->instruction_lines, flash->ways);
+    struct cycles_cache data = flash->unified ? instructions : cycles_cache_of(flash->data_lines, flash->ways);
+    struct cycles_waits waits = {flash, instructions, data, 0, 0.0};
     return waits;
 }
 
 /* Whether the cache has a line. Afterwards it has. */
 static inline int cycles_cached(struct cycles_cache *cache, uint64_t line)
 {
-    uint32_t at = 0;
-    while (at < cache->count && cache->lines[at] != line)
-        at++;
-    int is_there = at < cache->count;
-    if (!is_there && cache->count < cache->most)
-        cache->count++;
-    if (!is_there && at >= cache->most)
-        at = cache->most - 1; /* the least recently used one goes */
-    if (cache->most == 0)
+    if (cache->sets == 0)
         return 0;
+    uint64_t *set = cache->lines + line % cache->sets * cache->ways;
+    uint32_t at = 0;
+    while (at < cache->ways - 1 && set[at] != line)
+        at++;
+    int is_there = set[at] == line; /* otherwise the least recently used one goes */
     for (; at > 0; at--)
-        cache->lines[at] = cache->lines[at - 1];
-    cache->lines[0] = line;
+        set[at] = set[at - 1];
+    set[0] = line;
     return is_there;
 }
 
 /* The number of an address's line, from 1 on; 0 outside of the flash. */
 static inline uint64_t cycles_line(const struct flash *flash, uint64_t address)
 {
-    return address >= flash->origin && address < flash->end ? address / flash->line + 1 : 0;
+    for (int i = 0; i < WINDOWS; i++)
+        if (address >= flash->origin[i] && address < flash->end[i])
+            return address / flash->line + 1;
+    return 0;
 }
 
 /* Cycles for which the core waits before it has an instruction of this line, at time `now`. */
@@ -186,10 +196,15 @@ static inline uint64_t cycles_load_waits(struct cycles_waits *waits, uint64_t ad
     return line == 0 || cycles_cached(&waits->data, line) ? 0 : waits->flash->wait_states;
 }
 
-static inline void cycles_wait(double now[CYCLES], double wait)
+/* Adds cycles that the core waits; fewer than 0 take them back. If the wait states are a range, `wait` is a multiple of the
+ * most: only MOST has it, the others the same multiple of the least. */
+static inline void cycles_wait(const struct flash *flash, double now[CYCLES], double wait)
 {
+    if (wait == 0)
+        return;
+    double least = wait * flash->least_wait_states / flash->wait_states;
     for (int i = 0; i < CYCLES; i++)
-        now[i] += wait;
+        now[i] += i == MOST ? wait : least;
 }
 
 static inline void cycles_add(double now[CYCLES], const float more[CYCLES])

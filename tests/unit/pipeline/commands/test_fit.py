@@ -234,13 +234,16 @@ def test_order_and_width_of_the_table() -> None:
             row("near", TOO_LARGE, missing_rom_bytes=16),
             row("full", instructions=2_864_207, regions=used(0.9)),
             row("empty", instructions=286_420_700, regions=used(0.1)),
+            row("range", least_ms=900.0, most_ms=1000.0, least_uj=9900.0, most_uj=11000.0, regions=used(0.1)),
             row("slow", estimated_ms=1234.5, regions=used(0.1), arena_limit=6512, extra=0.0412),
             row(
                 "stm32h747i-disco", estimated_ms=0.38, ram_bytes=1_210_288, ram_available_bytes=1 << 20, regions=used(1)
             ),
         ]
     )
-    assert [each.board for each in rows] == ["stm32h747i-disco", "slow", "empty", "full", "near", "far", "refused"]
+    assert [each.board for each in rows] == [
+        *("stm32h747i-disco", "range", "slow", "empty", "full", "near", "far", "refused")
+    ]
     asked = Request("net", (), "net", {}, (CALIBRATED,))
     table = fit_table(asked, rows, 80)
     stream = StringIO()
@@ -248,11 +251,12 @@ def test_order_and_width_of_the_table() -> None:
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= 80 and "…" not in stream.getvalue()
     plain = table.plain().splitlines()
-    assert plain[0] == "net: fits 4 of 7 boards"
+    assert plain[0] == "net: fits 5 of 8 boards"
     assert re.split(r"\s{2,}", plain[2]) == ["fits", "stm32h747i-disco", "1,210,288 of 1M", "- of 0", "0.38 ms"]
+    assert plain[3].endswith("900 to 1,000 ms  9,900 to 11,000 µJ")
     assert plain[-1] == "refused: tensorize: no kernel" and plain[-3] == f"note: {CALIBRATED}"
     assert (
-        plain[3].startswith("fits, limited")
+        plain[4].startswith("fits, limited")
         and "slow: needs set=memory.arena_limit=6512 in doit run, which costs 4.1 % more instructions" in plain
     )
     page = fit_page(asked, rows)

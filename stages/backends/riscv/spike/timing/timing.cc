@@ -37,7 +37,7 @@ class Tracer : public memtracer_t {
   void clean_invalidate(uint64_t, size_t, bool, bool) override {}
 
   void trace(uint64_t address, size_t, access_type type) override {
-    if (type == LOAD && table_.flash.wait_states > 0) cycles_wait(sum_.now, cycles_load_waits(&waits_, address));
+    if (type == LOAD && table_.flash.wait_states > 0) wait(cycles_load_waits(&waits_, address));
     if (type != FETCH) return;
     const timed* one = cycles_of(&table_, address);
     if (one == nullptr) one = &unknown_;
@@ -62,7 +62,7 @@ class Tracer : public memtracer_t {
     }
     if (table_.flash.wait_states > 0)
       for (uint64_t at : {address, address + (one->size > 0 ? one->size - 1 : 0)})
-        cycles_wait(sum_.now, cycles_fetch(&waits_, cycles_line(&table_.flash, at), sum_.now[ESTIMATE]));
+        wait(cycles_fetch(&waits_, cycles_line(&table_.flash, at), sum_.now[ESTIMATE]));
     cycles_add(sum_.now, follows ? one->follows : one->entered);
     cycles_count(&table_, one, follows ? FOLLOWED : ENTERED, 1);
     if (one->flags & UNTIMED) sum_.untimed = address;
@@ -72,6 +72,8 @@ class Tracer : public memtracer_t {
   }
 
  private:
+  void wait(double cycles) { cycles_wait(&table_.flash, sum_.now, cycles); }
+
   // Writes the record of the last reading when it is certain that it is not repeated: on RV32 it is, after a carry.
   void write() {
     if (is_due_ && std::fwrite(&record_, sizeof record_, 1, log_) != 1) cycles_fail("cannot write", CYCLES_LOG);
