@@ -25,7 +25,8 @@ _KINDS = ("cores", "boards", "timings")
 
 def family_files(installation: Path) -> list[Path]:
     """Return the files with the cores and timing models of each architecture family, in the order of lists."""
-    return sorted(sorted(installation.glob("stages/backends/*/targets.yaml")), key=_position)
+    files = (path for name in ("targets", "timing") for path in installation.glob(f"stages/backends/*/{name}.yaml"))
+    return sorted(sorted(files), key=_position)
 
 
 def _position(path: Path) -> float:

@@ -45,7 +45,7 @@ def disassemble(elf: Path, target: Target) -> Iterator[Line]:
     Raises StageError when objdump fails.
     """
     assert target.timing_model is not None
-    options: tuple[str, ...] = getattr(decoder(target.timing_model.instructions), "OBJDUMP_OPTIONS", ())
+    options: tuple[str, ...] = decoder(target.timing_model.instructions).objdump_options(target.isa)
     function = ""
     for text in run_command([binutil(target, "objdump"), "-d", *options, str(elf)], "objdump").splitlines():
         if symbol := _SYMBOL.match(text):

@@ -28,7 +28,7 @@ def listed(command: type[Listing], *named: str, capsys: Capture) -> list[dict[st
 
 
 def test_a_timing_model_is_named_with_its_source(capsys: Capture) -> None:
-    bare, board = listed(Targets, "cortex-m33", "nucleo-f446re", capsys=capsys)
+    bare, board = listed(Targets, "rv64-rvp", "nucleo-f446re", capsys=capsys)
     assert board["timing"] == "cortex-m4" and board["timing_source"].startswith("Arm Cortex-M4 Technical Reference")
     assert board["flash"].startswith("5 wait states in rom") and "RM0390" in board["flash_source"]
     assert bare["timing"] is None and "timing_source" not in bare and "flash" not in bare
