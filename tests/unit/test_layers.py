@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,23 +45,22 @@ BETWEEN = {
 }
 
 
-def imported(path: Path, *, types: bool = True) -> Iterator[str]:
+@cache
+def imported(path: Path, *, types: bool = True) -> tuple[str, ...]:
     """The modules that a file imports, anywhere in it; without `types` none that only annotations need."""
-    tree = ast.parse(path.read_bytes())
-    left_out = set() if types else for_types_only(tree)
-    for node in ast.walk(tree):
-        if node in left_out:
-            continue
+    names: list[str] = []
+    nodes: deque[ast.AST] = deque([ast.parse(path.read_bytes())])
+    while nodes:
+        node = nodes.popleft()
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def for_types_only(tree: ast.AST) -> set[ast.AST]:
-    """What is below `if TYPE_CHECKING`: names that no code runs with."""
-    tests = (n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
-    return {inner for test in tests for statement in test.body for inner in ast.walk(statement)}
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.If) and not types and ast.unparse(node.test) == "TYPE_CHECKING":
+            nodes.extend(node.orelse)
+        elif not isinstance(node, ast.expr):
+            nodes.extend(ast.iter_child_nodes(node))
+    return tuple(names)
 
 
 def all_imported(folder: str) -> Iterator[tuple[str, str]]:
