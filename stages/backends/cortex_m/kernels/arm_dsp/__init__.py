@@ -27,7 +27,6 @@ from stages.backends.cortex_m.kernels.arm_dsp.softmax16 import ArmSoftmax16
 from stages.backends.cortex_m.kernels.arm_dsp.svdf import ArmSvdf
 from stages.backends.cortex_m.kernels.arm_dsp.table import Table
 from stages.backends.cortex_m.kernels.arm_dsp.transpose import Transpose
-from stages.backends.cortex_m.kernels.arm_dsp.twos import Twos
 from stages.backends.kernels.folder import KernelFolder
 
 FOLDER = KernelFolder(
@@ -61,7 +60,6 @@ FOLDER = KernelFolder(
         Slide,
         Table,
         Transpose,
-        Twos,
         Variable,
         *signal.KERNELS,
     ),
