@@ -17,7 +17,6 @@ from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
 from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
 from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide, Variable
 from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
-from stages.backends.cortex_m.kernels.arm_dsp.one_input import OneInput
 from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d, Pool2d16
 from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.backends.cortex_m.kernels.arm_dsp.prelu import Prelu
@@ -53,7 +52,6 @@ FOLDER = KernelFolder(
         Mean,
         Move,
         Mul,
-        OneInput,
         Pool2d,
         Pool2d16,
         Prelu,
