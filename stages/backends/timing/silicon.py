@@ -39,7 +39,7 @@ Code = Literal[
     "muriscv-nn",
 ]
 #: Programs that `doit bench suite=silicon` compiles.
-COMPILED = ("cmsis-nn", "tinymaix", "embench")
+COMPILED = ("cmsis-nn", "coremark", "embench", "tinymaix")
 Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, lt=1e15)]
 Argument = int | bool | Text | tuple[int, ...]
@@ -54,8 +54,9 @@ class Chip(StrictModel):
     clock       of its measurements that state none
     board       a board of the catalogue whose `flash:` it has
     flash       its flash memory; without `board` and `flash`, memory has no wait states
-    memory      where code and data are, in the words of the source
-    source      data sheet or reference manual
+    memory      where code and data are
+    wait_states_known  false: nobody states the timing of its memory, so that its rows are bounds
+    source      data sheet, reference manual or page
     """
 
     title: Text
@@ -65,6 +66,7 @@ class Chip(StrictModel):
     board: Name | None = None
     flash: Flash | None = None
     memory: Text | None = None
+    wait_states_known: bool = True
     source: Text
 
     @model_validator(mode="after")
@@ -186,12 +188,14 @@ def _unknown(kind: str, name: str, known: Iterable[str], *at: str | int) -> Pyda
 def rows_to_fit(silicon: Silicon) -> list[bool]:
     """Return for each row whether the rule of silicon.yaml marks it `fit`.
 
-    The rule: of each core's rows with a time, on silicon, of a program in COMPILED, the first and every third after it.
+    The rule: of each core's rows with a time, on silicon with known wait states, of a program in COMPILED, the first
+    and every third after it.
     """
     seen: dict[str, int] = {}
     marks = []
     for row in silicon.measurements:
-        counts = row.has_time and row.code in COMPILED and row.kind == "silicon"
+        known = row.kind == "silicon" and silicon.chips[row.chip].wait_states_known
+        counts = row.has_time and row.code in COMPILED and known
         place = seen.get(silicon.core(row), 0)
         marks.append(counts and place % _FIT_EVERY == 0)
         seen[silicon.core(row)] = place + counts
