@@ -134,7 +134,8 @@ def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
     return Formulas(integer_graph, litert, tolerance) if has_plug_ins else None
 
 
-def _main() -> int:
+def check_job(job: dict[str, Any], send: Callable[..., None]) -> None:
+    """Check a job of `_run_child`. `send` gets {inference} when one begins, then {result} or {error, hint}."""
     from stages.ir.reference.onnx_runtime import OnnxReference, onnx_reference
     from stages.ir.reference.partitions import reference_of
     from stages.verify.checker import check
@@ -143,10 +144,6 @@ def _main() -> int:
     from stages.verify.records import Records
     from stages.verify.whole_window import whole_window
 
-    def send(**message: Any) -> None:
-        print(json.dumps(message), flush=True)
-
-    job = json.load(sys.stdin)
     declare([module_by_name(*operator) for operator in job["operators"]])
     try:
         records = Records.read(Path(job["emitted"]), Path(job["simulated"]))
@@ -174,8 +171,7 @@ def _main() -> int:
         send(result=result)
     except StageError as error:
         send(error=error.message, hint=error.hint)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    check_job(json.load(sys.stdin), lambda **message: print(json.dumps(message), flush=True))

@@ -15,7 +15,7 @@ from stages.base import Job, StageError
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.ir.reference.interpreter import Reference, random_inputs
-from stages.verify import STAGE
+from stages.verify import STAGE, child
 from stages.verify.compare import difference
 from stages.verify.stage import VerifyConfig
 from tests.support.emitted import target_named
@@ -123,6 +123,18 @@ class Firmware:
 
 
 @pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check in this process. A child takes a second, and is for jobs on which LiteRT aborts."""
+
+    def run(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str, Any]:
+        messages: list[dict[str, Any]] = []
+        child.check_job(job, lambda **message: messages.append(message))
+        return messages[-1]
+
+    monkeypatch.setattr(child, "_run_child", run)
+
+
+@pytest.fixture
 def firmware(tmp_path: Path) -> Callable[..., Firmware]:
     return lambda dtype="int8", **options: Firmware(tmp_path, network(dtype), **options)
 
@@ -135,6 +147,7 @@ def test_litert_itself_passes(firmware: Callable[..., Firmware]) -> None:
     assert found["first_mismatch"] is None and found["accuracy"] is None and found["float"] is None
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_first_layer_that_differs_is_named(firmware: Callable[..., Firmware]) -> None:
     made = firmware()
     pool = made.traces[1]["pool"]  # planar: channel 2, row 1, column 3
@@ -152,6 +165,7 @@ def test_the_first_layer_that_differs_is_named(firmware: Callable[..., Firmware]
     assert lines[4] == "Its kernel is generic.some."
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_layer_that_differs_fails_though_the_outputs_agree(firmware: Callable[..., Firmware]) -> None:
     made = firmware()
     made.traces[0]["conv2d"][0, 7, 7, 7] ^= 4
@@ -159,6 +173,7 @@ def test_a_layer_that_differs_fails_though_the_outputs_agree(firmware: Callable[
         made.verify()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_without_traces_the_output_is_named(firmware: Callable[..., Firmware]) -> None:
     made = firmware()
     assert made.verify(traced=False)["layers_checked"] == 0
@@ -167,6 +182,7 @@ def test_without_traces_the_output_is_named(firmware: Callable[..., Firmware]) -
         made.verify(traced=False)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_float_outputs_have_a_tolerance(firmware: Callable[..., Firmware]) -> None:
     made = firmware("float32")
     largest = np.abs(made.outputs[0][0]).max()
@@ -178,6 +194,7 @@ def test_float_outputs_have_a_tolerance(firmware: Callable[..., Firmware]) -> No
         made.verify(tolerance=1e-5)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_float_output_that_is_not_a_number_fails(firmware: Callable[..., Firmware]) -> None:
     made = firmware("float32")
     made.outputs[1][0][0, 3] = np.nan
@@ -195,6 +212,7 @@ def overflowing(folder: Path) -> Firmware:
     return Firmware(folder, builder.build())
 
 
+@pytest.mark.usefixtures("in_process")
 def test_what_differs_after_litert_overflowed_is_left_out_and_named(tmp_path: Path) -> None:
     made = overflowing(tmp_path)
     made.inputs[1] = [np.zeros((1, 4), np.float32)]
@@ -231,6 +249,7 @@ def tie(made: Firmware, inference: int, by: float = 1e-5, step: int = 1) -> None
     made.traces[inference]["last"] = made.outputs[inference][0].copy()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_tie_behind_a_float_layer_is_named_and_what_lies_behind_left_out(tmp_path: Path) -> None:
     made = rounding(tmp_path)
     assert made.verify()["tied"] == {}
@@ -249,6 +268,7 @@ FAULTS: dict[str, Callable[[Firmware], None]] = {
 }
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_no_tie_fails(tmp_path: Path, fault: str) -> None:
     made = rounding(tmp_path)
@@ -257,6 +277,7 @@ def test_what_is_no_tie_fails(tmp_path: Path, fault: str) -> None:
         made.verify(tolerance=0.01)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_nothing_is_verified_where_litert_overflows_on_all_inputs(tmp_path: Path) -> None:
     made = overflowing(tmp_path)
     for row in made.outputs:
@@ -268,6 +289,7 @@ def test_nothing_is_verified_where_litert_overflows_on_all_inputs(tmp_path: Path
     assert len(lines) <= 5
 
 
+@pytest.mark.usefixtures("in_process")
 def test_accuracy_is_counted_image_by_image(firmware: Callable[..., Firmware]) -> None:
     made = firmware()
     classes = [int(np.argmax(row[0])) for row in made.outputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class PlainGemm(MiniGemm):
 FOLDER = KernelFolder(__file__, kernels=(MiniGemm, PlainGemm), include=("include",))
 
 
+@cache
 def mini_functions(m: int, k: int, n: int, rows: int) -> tuple[Any, Any, Any]:
     """Workload, desc and impl for (m, k) x (n, k) -> (m, n). The workload copies its input first, to have scratch."""
     from tvm.script import tirx as T
