@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from stages.delivery.export.content import Content
 from stages.delivery.export.form import Files
 from stages.delivery.export.registry import form_of
 from stages.delivery.export.render import files_of
+from stages.delivery.export.simulated import machine_of
 from stages.ir.models import zoo
 from stages.ir.reference import Reference
 from tests.support.exports import LSTM, content, pair, written
@@ -301,6 +303,58 @@ def test_zephyr_module_and_sample(tmp_path: Path, networks: Callable[..., Conten
     (sample / "prj.conf").write_text(f"CONFIG_{sample.name.upper()}=n\n")
     run("cmake", "-G", "Ninja", "-S", sample, "-B", tmp_path / "none", *options)
     assert not list((tmp_path / "none").rglob(f"*{sample.name}.dir"))
+
+
+def cube_project(folder: Path, networks: Content) -> Path:
+    """A project of STM32CubeMX with an export in it, and the simulated machine in place of ST's drivers."""
+    made = written(shutil.copytree(STUBS / "stm32cube", folder / "project") / networks.name, "stm32cube", networks)
+    (made.parent / "Core/Inc").mkdir()
+    tests = " + ".join(f"{network.name}_test()" for network in networks.networks)
+    defines = f'#define TEST_DATA "{networks.name}_test_data.h"\n#define TESTS {tests}\n'
+    main = made.parent / "Core/Src/main.c"
+    main.write_text(defines + main.read_text())
+    return made
+
+
+@ONE_AND_TWO
+@pytest.mark.parametrize("preset", ["Debug", "Release"])
+def test_stm32cube_in_a_cmake_project(tmp_path: Path, networks: Callable[..., Content], preset: str) -> None:
+    """The two lines of the README are all that the project needs."""
+    made = cube_project(tmp_path, networks("cortex-m4"))
+    project = made.parent
+    machine = machine_of(load_target("cortex-m4"), [])
+    assert machine is not None
+    for name, data in machine.files.items():
+        path = project / (name if name == machine.script else f"Drivers/{name}")
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    (lines,) = re.findall(r"^```cmake\n(.*?)^```", (made / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    with (project / "CMakeLists.txt").open("a") as file:
+        file.write(lines)
+    run(
+        *("cmake", "-G", "Ninja", "-S", project, "-B", tmp_path / "build", f"-DCMAKE_BUILD_TYPE={preset}"),
+        f"-DCMAKE_TOOLCHAIN_FILE={project}/cmake/gcc-arm-none-eabi.cmake",
+        f"-DMACHINE_FLAGS={';'.join(machine.flags)}",
+        f"-DMACHINE_LINK={';'.join(machine.link)}",
+    )
+    output = run("cmake", "--build", tmp_path / "build", "-v")
+    assert "warning" not in output.lower(), output
+    compiled = [line for line in output.splitlines() if f"-c {made}" in line and line.endswith(".c")]
+    assert compiled and all(line.rindex(" -O2") > max(line.find(" -O0"), line.find(" -Os")) > 0 for line in compiled)
+    assert "PASS" in run_program(tmp_path / "build/app.elf", load_target("cortex-m4"), tmp_path, timeout=60).output
+
+
+def test_stm32cube_in_a_managed_build(tmp_path: Path) -> None:
+    """As STM32CubeIDE does: all C and assembly of the folder with the flags of its preset, and one include path."""
+    made = cube_project(tmp_path, pair("cortex-m4"))
+    flags = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", f"-I{made}/src", "-Wall", "-Werror")
+    objects = []
+    sources = [made.parent / "Core/Src/main.c", *made.rglob("*.c"), *made.rglob("*.[sS]")]
+    for number, source in enumerate(sources):
+        objects.append(tmp_path / f"{number}.o")
+        language = ("-std=gnu11", "-O0", "-g3", "-DDEBUG") if source.suffix == ".c" else ("-x", "assembler-with-cpp")
+        run("arm-none-eabi-gcc", *flags, *language, "-c", source, "-o", objects[-1])
+    assert "PASS" in on_simulator(objects, tmp_path)
 
 
 @ONE_AND_TWO

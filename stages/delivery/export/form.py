@@ -18,6 +18,12 @@ def accept_all(content: Content) -> str:
     return ""
 
 
+def cortex_m_only(content: Content) -> str:
+    """Return '' for plain C and Cortex-M, else the reason for a refusal."""
+    target = content.target
+    return "" if target.is_native or target.family == "cortex_m" else f"{target.core} is not a Cortex-M core"
+
+
 def unchanged(files: Files, content: Content) -> Files:
     """Return the files unchanged."""
     return files
@@ -40,7 +46,7 @@ class Form:
     finish         changes the rendered files, or adds binary ones
     facts          returns additional variables of the templates (see stages/delivery/export/content.py)
     run            command that the user runs first, as a template; '' without one
-    note           sentences about that command, on one line, as a template
+    note           Markdown about that command, or about the first steps, as a template
     """
 
     file: str

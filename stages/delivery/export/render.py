@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from stages.delivery.export.form import Form
 
 
+_TEST_DATA = "shared/test_data.h.j2"
+
+
 def files_of(form: Form, content: Content) -> Files:
     """Return all files of the export by path. Equal content gives equal bytes."""
     facts = facts_of(form, content)
@@ -37,6 +40,9 @@ def facts_of(form: Form, content: Content) -> dict[str, Any]:
         "sources": form.sources,
         "form": form.title,
         "contract_off": form.contract_off,
+        "test_data": next(
+            (path.format(name=content.name) for path, template in form.templates.items() if template == _TEST_DATA), ""
+        ),
         **form.facts(content),
     }
     form_texts = {"run": form.run, "note": form.note}

@@ -43,7 +43,8 @@ def test_every_form_has_a_readme_a_licence_an_example_and_the_same_bytes_again(f
     assert b"Apache License" in files["LICENSE"] and b"conv2d" in files["LICENSE"][:200]
     tests = [data for path, data in files.items() if path.endswith("test_data.h")]
     assert len(tests) == 1 and b"small_test_output0" in tests[0]
-    assert any(path.rpartition("/")[2] in ("main.c", "app_main.c", "small_test.ino") for path in files)
+    has_main = any(path.rpartition("/")[2] in ("main.c", "app_main.c", "small_test.ino") for path in files)
+    assert has_main == (form != "stm32cube")  # whose projects have their own
     for path, data in files.items():
         if path.endswith((".c", ".h", ".S", ".cpp", ".ino")):
             assert data.startswith(
@@ -178,7 +179,8 @@ def test_what_a_form_cannot_have_is_refused() -> None:
     arm = exports.content("cortex-m4")
     assert "not a core of an ESP32" in form_of("esp-idf").why_not(arm) and form_of("cmsis-pack").why_not(arm) == ""
     riscv = replace(content, target=load_target("rv64-scalar"))
-    assert "not a Cortex-M core" in form_of("cmsis-pack").why_not(riscv)
+    for name in ("cmsis-pack", "stm32cube"):
+        assert "not a Cortex-M core" in form_of(name).why_not(riscv)
 
 
 def test_files_with_flags_of_their_own_and_floats(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +207,7 @@ def test_files_with_flags_of_their_own_and_floats(monkeypatch: pytest.MonkeyPatc
     for form in names():
         given = b"-ffp-contract=off" in files_of(form_of(form), host()).get("library.json", b"")
         said = "-ffp-contract=off" in text(form, floats, "README.md")
-        assert said == (form in ("arduino", "cmsis-pack", "mlperf-tiny")) and "-ffp-contract" not in text(
+        assert said == (form in ("arduino", "cmsis-pack", "mlperf-tiny", "stm32cube")) and "-ffp-contract" not in text(
             form, host(), "README.md"
         )
         assert given == (form == "platformio")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stages.delivery.export.content import Content
-from stages.delivery.export.form import Files, Form
+from stages.delivery.export.form import Files, Form, cortex_m_only
 
 VENDOR = "Firmline"
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can have
@@ -16,11 +16,6 @@ _CORES = {
     **{f"cortex-m{number}": f"Cortex-M{number}" for number in (0, 3, 4, 7, 23, 33, 35, 52, 55, 85)},
     "cortex-m0plus": "Cortex-M0+",
 }
-
-
-def _why_not(content: Content) -> str:
-    target = content.target
-    return "" if target.is_native or target.family == "cortex_m" else f"{target.core} is not a Cortex-M core"
 
 
 def _facts(content: Content) -> Mapping[str, Any]:
@@ -50,7 +45,7 @@ FORM = Form(
         "example/main.c": "shared/main.c.j2",
         "example/test_data.h": "shared/test_data.h.j2",
     },
-    why_not=_why_not,
+    why_not=cortex_m_only,
     facts=_facts,
     finish=_packed,
     several=True,
