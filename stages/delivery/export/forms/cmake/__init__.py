@@ -23,6 +23,7 @@ def _facts(content: Content) -> Mapping[str, Any]:
         "core_flags": content.flags,
         "link_flags": content.link_flags,
         "machine": machine,
+        "draft": target.extensions.get("rvp", ""),
         "simulator": _FOLDER,
         "assembly": any(file["path"].endswith(".S") for file in content.compiled),
     }
@@ -54,8 +55,8 @@ FORM = Form(
     "{% if not cross or machine.command and not machine.plugin %} && ctest --test-dir build{% endif %}",
     note="{% if cross and machine.plugin %}"
     "The test runs in Spike with Firmline's plug-in for the P extension: add -D{{ machine.plugin }}=PATH to the first "
-    "command, with the path that `python -m stages.backends.riscv.spike.build` prints in Firmline's folder. Then run "
-    "`ctest --test-dir build`. Without the plug-in, the example is built but not run."
+    "command, with the path that `python -m stages.backends.riscv.spike.build {{ draft }}` prints in Firmline's "
+    "folder. Then run `ctest --test-dir build`. Without the plug-in, the example is built but not run."
     "{% elif cross and not machine.command %}"
     "The example is built but not run: the simulator of {{ target }} needs devices or plug-ins that an export does not "
     "contain. To run it in another simulator, add -DCMAKE_CROSSCOMPILING_EMULATOR=COMMAND."
