@@ -108,7 +108,9 @@ def test_cmake_names_the_simulator_or_has_no_test(tmp_path: Path, name: str) -> 
     assert "is built but not run" in readme and "cmake --build build && ctest" not in readme
     if target.accelerator is None:
         assert "-DFIRMLINE_RVP_PLUGIN=PATH" in readme
-        library = plugin_path("0.9.11")
+        draft = target.extensions["rvp"]
+        assert f"spike.build {draft}`" in readme
+        library = plugin_path(draft)
         assert emulator(tmp_path, files, f"-DFIRMLINE_RVP_PLUGIN={library}") == own_command(target.in_simulator)
     else:
         assert "FIRMLINE_RVP_PLUGIN" not in readme
@@ -300,7 +302,7 @@ def test_zephyr_module_and_sample(tmp_path: Path, networks: Callable[..., Conten
     libraries = [*build.rglob(f"lib{sample.name}.a"), *build.rglob("libapp.a")]
     assert "PASS" in on_simulator(["-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive"], tmp_path)
     # Without its symbol of Kconfig the module adds nothing.
-    (sample / "prj.conf").write_text(f"CONFIG_{sample.name.upper()}=n\n")
+    (sample / "prj.conf").write_text(f"CONFIG_FIRMLINE_{sample.name.upper()}=n\n")
     run("cmake", "-G", "Ninja", "-S", sample, "-B", tmp_path / "none", *options)
     assert not list((tmp_path / "none").rglob(f"*{sample.name}.dir"))
 

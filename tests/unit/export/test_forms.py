@@ -8,11 +8,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from kconfiglib import Kconfig
 
 from stages.backends.targets.load import load_target
 from stages.base import StageError
@@ -64,16 +66,38 @@ def test_the_readme_of_a_chain_with_a_front_end_says_what_a_run_reads() -> None:
     assert step.format("16000") in header
 
 
-def test_arduino_properties() -> None:
-    """Arduino's library specification 1.5: keys, the name's characters, a category that it lists."""
-    content = host()
-    given = dict(line.split("=", 1) for line in text("arduino", content, "library.properties").splitlines())
-    required = {"name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url", "architectures"}
-    assert required <= given.keys() and all(given.values())
-    assert re.fullmatch(r"[A-Za-z0-9][\w .-]{0,62}", given["name"]) and re.fullmatch(r"\d+\.\d+\.\d+", given["version"])
-    assert given["category"] == "Data Processing" and given["includes"] == "small.h"
-    for line in text("arduino", content, "keywords.txt").splitlines():
+# Arduino's library specification, and the rules of its linter for library.properties in strict mode.
+ARDUINO = {
+    "name": r"(?!arduino)(?!.*library)[a-z][a-z0-9_.-]{0,31}",
+    "version": r"\d+\.\d+\.\d+",
+    "author": r".+",
+    "maintainer": r"(?!.*arduino).+",
+    "sentence": r"[^_]+\.",
+    "paragraph": r"[^_]+\.",
+    "category": r"data processing",
+    "url": r"https://\S+",
+    "architectures": r"\*",
+    "license": r"apache-2\.0",
+    "includes": r"small\.h",
+}
+
+
+@pytest.mark.parametrize("target", ["host", "cortex-m4"])
+def test_arduino_library(target: str) -> None:
+    """Keys and values of the metadata, and the layout of a library with the folder src."""
+    files = files_of(form_of("arduino"), exports.content(target))
+    properties = dict(line.split("=", 1) for line in files["library.properties"].decode().splitlines())
+    assert properties.keys() == ARDUINO.keys()
+    for key, rule in ARDUINO.items():
+        assert re.fullmatch(rule, properties[key], re.IGNORECASE), key
+    for line in files["keywords.txt"].decode().splitlines():
         assert re.fullmatch(r"\w+\tKEYWORD[12]", line)
+    assert f"src/{properties['includes']}" in files
+    # Files of `utility` would be compiled twice, and a sketch must have the name of its folder.
+    allowed = (
+        r"src/.+\.(c|S|h)|examples/(\w+)/(\2\.ino|test_data\.h)|library\.properties|keywords\.txt|README\.md|LICENSE"
+    )
+    assert all(re.fullmatch(allowed, path) for path in files)
 
 
 def test_platformio_manifest() -> None:
@@ -106,6 +130,24 @@ def test_zephyr_metadata() -> None:
     symbol = re.search(r"^config (\w+)\n\tbool ", files["zephyr/Kconfig"].decode(), re.MULTILINE)
     assert symbol and f"CONFIG_{symbol[1]}=y" in files["samples/small/prj.conf"].decode()
     assert f"if(CONFIG_{symbol[1]})" in files["zephyr/CMakeLists.txt"].decode()
+
+
+# Symbols of Zephyr that an export uses, with their types.
+ZEPHYR = {"FPU": "bool", "MAIN_STACK_SIZE": "int", "PRINTK": "bool", "REQUIRES_FULL_LIBC": "bool"}
+
+
+@pytest.mark.parametrize(("target", "source"), [("host", b""), ("cortex-m4", b"#include <math.h>\n")])
+def test_zephyr_kconfig(tmp_path: Path, target: str, source: bytes) -> None:
+    """Zephyr's parser reads the module's symbols, and prj.conf sets only symbols that exist."""
+    content = exports.content(target)
+    exports.written(tmp_path, "zephyr", replace(content, sources={**content.sources, "more.c": source}))
+    known = "".join(f"config {name}\n\t{kind}\n" for name, kind in ZEPHYR.items())
+    (tmp_path / "Kconfig").write_text(f'{known}osource "{tmp_path}/zephyr/Kconfig"\n')
+    kconfig = Kconfig(str(tmp_path / "Kconfig"), warn_to_stderr=False)
+    kconfig.warn_assign_undef = True
+    kconfig.load_config(str(tmp_path / "samples/small/prj.conf"))
+    assert not kconfig.warnings and kconfig.syms["FIRMLINE_SMALL"].str_value == "y"
+    assert kconfig.syms["REQUIRES_FULL_LIBC"].str_value == ("y" if source else "n")
 
 
 def test_esp_idf_metadata() -> None:
