@@ -7,7 +7,7 @@ Architecture Reference Manual, B5 and C2.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from stages.backends.timing.instruction import Instruction
@@ -55,6 +55,11 @@ _RESULT_IS_READ = (
 def objdump_options(isa: str) -> tuple[str, ...]:
     """Return options of objdump: it prints vector instructions only for this architecture."""
     return ("-m", "armv8.1-m.main") if isa.startswith("armv8.1-m") else ()
+
+
+def declared(_word: int, _extensions: Mapping[str, str]) -> tuple[str, str]:
+    """Return no mnemonic and operands for a word that objdump does not know: it is data."""
+    return ("", "")
 
 
 def decode(lines: Iterable[Line]) -> Iterator[Instruction]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
+from stages.backends.riscv.instructions.declaration import instruction_set
 from stages.backends.timing.instruction import Instruction
 
 if TYPE_CHECKING:
@@ -18,6 +20,13 @@ _ADDRESS = re.compile(r"\(([a-z0-9]+)\)")
 _STORE = re.compile(r"^(?:s[bhwd]|f?s[wd]sp|f?s[wd]|fs[hwdq]|vs(?:s?(?:seg\d)?e\d+|[uo]x(?:seg\d)?ei\d+|m|\dr)\.v)$")
 _ACCUMULATES = re.compile(r"^v(?:f?w?n?m(?:acc|add|sac|sub)|qdot|dot4a)")
 _BRANCH = re.compile(r"^b(?:eq|ne|lt|ge|ltu|geu|eqz|nez)$")
+_FIELDS = {"d": 7, "a": 15, "b": 20, "c": 27}
+_NAMES = [
+    *("zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1"),
+    *(f"a{number}" for number in range(8)),
+    *(f"s{number}" for number in range(2, 12)),
+    *("t3", "t4", "t5", "t6"),
+]
 _TARGET = re.compile(r"(?:^|,)([0-9a-f]+)$")
 _SHORT = 2  # bytes
 _OVERWRITES = frozenset(("mv", "li", "lui", "auipc", "addi4spn", "lw", "lwsp", "jal"))
@@ -29,13 +38,39 @@ def objdump_options(_isa: str) -> tuple[str, ...]:
     return ("-M", "no-aliases")
 
 
+def declared(word: int, extensions: Mapping[str, str]) -> tuple[str, str]:
+    """Return mnemonic and operands of a word that objdump does not know; both empty for data.
+
+    `extensions` are the target's declared ones, such as {"rvp": "0.9.11"}. `p.smaqa` and `a0+,a1,a2`: it continues a0.
+    """
+    for name, (match, mask, operands) in _encodings(extensions.get("rvp", "")).items():
+        if word & mask == match:
+            named = [_operand(word, operand) for operand in operands if operand[0] != "n"]
+            return (f"p.{name}", ",".join(named))
+    return ("", "")
+
+
+@cache
+def _encodings(version: str) -> dict[str, tuple[int, int, tuple[str, ...]]]:
+    if not version:
+        return {}
+    instructions = instruction_set("rvp", version).on(32)
+    return {name: (one.encoding.match, one.encoding.mask, one.operands) for name, one in instructions.items()}
+
+
+def _operand(word: int, operand: str) -> str:
+    at = _FIELDS[operand[0].lower()]
+    return _NAMES[word >> at & 0x1F] + operand[1:]
+
+
 def decode(lines: Iterable[Line]) -> Iterator[Instruction]:
     """Yield the instructions. Mnemonics of compressed ones are without `c.`."""
     for line in lines:
         mnemonic = line.mnemonic.removeprefix("c.")
         places = frozenset(_ADDRESS.findall(line.operands))
         given = _REGISTER.findall(_ADDRESS.sub("", line.operands))
-        reads, writes = _read_and_written(mnemonic, given, compressed=line.mnemonic.startswith("c."))
+        is_sum = "+" in line.operands or _ACCUMULATES.match(mnemonic) is not None
+        reads, writes = _read_and_written(mnemonic, given, compressed=line.mnemonic.startswith("c."), is_sum=is_sum)
         target = _TARGET.search(line.operands) if _BRANCH.match(mnemonic) or mnemonic in ("j", "jal") else None
         to = int(target[1], 16) if target else -1
         facts = ({"backward"} if 0 <= to <= line.address else set()) | ({"short"} if line.size == _SHORT else set())
@@ -48,17 +83,19 @@ def decode(lines: Iterable[Line]) -> Iterator[Instruction]:
             writes - {"zero"},
             places if not mnemonic.startswith("jal") else frozenset(),
             facts=frozenset(facts),
-            accumulators=reads & writes if _ACCUMULATES.match(mnemonic) else frozenset(),
+            accumulators=reads & writes if is_sum else frozenset(),
             data=reads - places if _STORE.match(mnemonic) else frozenset(),
             target=to,
         )
 
 
-def _read_and_written(mnemonic: str, given: list[str], *, compressed: bool) -> tuple[frozenset[str], frozenset[str]]:
+def _read_and_written(
+    mnemonic: str, given: list[str], *, compressed: bool, is_sum: bool
+) -> tuple[frozenset[str], frozenset[str]]:
     if _STORE.match(mnemonic) or _BRANCH.match(mnemonic) or mnemonic in _NO_RESULT or not given:
         return frozenset(given), frozenset()
     if compressed and mnemonic == "jalr":
         return frozenset(given), frozenset({"ra"})
-    reads_result = _ACCUMULATES.match(mnemonic) or (compressed and mnemonic not in _OVERWRITES)
+    reads_result = is_sum or (compressed and mnemonic not in _OVERWRITES)
     read = given if reads_result else given[1:]
     return frozenset(read), frozenset(given[:1])

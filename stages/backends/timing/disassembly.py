@@ -45,12 +45,16 @@ def disassemble(elf: Path, target: Target) -> Iterator[Line]:
     Raises StageError when objdump fails.
     """
     assert target.timing_model is not None
-    options: tuple[str, ...] = decoder(target.timing_model.instructions).objdump_options(target.isa)
+    decoding = decoder(target.timing_model.instructions)
+    options: tuple[str, ...] = decoding.objdump_options(target.isa)
     function = ""
     for text in run_command([binutil(target, "objdump"), "-d", *options, str(elf)], "objdump").splitlines():
         if symbol := _SYMBOL.match(text):
             function = symbol[2]
-        elif (found := _LINE.match(text)) and not found[3].startswith("."):
-            size = len(found[2].replace(" ", "")) // 2
-            operands = _COMMENT.sub("", found[4] or "").strip()
-            yield Line(int(found[1], 16), size, found[3].strip(), operands, function)
+        elif found := _LINE.match(text):
+            digits = found[2].replace(" ", "")
+            mnemonic, operands = found[3].strip(), _COMMENT.sub("", found[4] or "").strip()
+            if mnemonic.startswith("."):
+                mnemonic, operands = decoding.declared(int(digits, 16), target.extensions)
+            if mnemonic:
+                yield Line(int(found[1], 16), len(digits) // 2, mnemonic, operands, function)
