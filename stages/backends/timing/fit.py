@@ -1,0 +1,113 @@
+"""Fit the open parameters of a timing model to measured cycles.
+
+Cycles are linear in how often each instruction ran, which simulators count once (`interval_counts` in log.py). So other
+figures need no further run. Waits for flash are taken as measured with the model's own figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING
+
+from stages.backends.timing.table import timed_instructions
+
+if TYPE_CHECKING:
+    from stages.backends.targets.timing import Cycles, Timing
+    from stages.backends.timing.instruction import Instruction
+    from stages.backends.timing.log import Counts
+
+# Instructions that did not run are left out where more than this many are in a row.
+_GAP = 64
+_BETTER = 1e-9
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: how often which instruction ran, and the measured cycles.
+
+    instructions  of the program by address, at least those that ran
+    counts        of each instruction that ran, by its number in `instructions`
+    waits         cycles for which the core waited for memory
+    """
+
+    instructions: Sequence[Instruction]
+    counts: Mapping[int, Counts]
+    waits: float
+    measured: float
+
+    def reduced(self) -> Row:
+        """Return the row without long stretches of instructions that did not run."""
+        kept: list[int] = []
+        for number in sorted(self.counts):
+            begin = kept[-1] + 1 if kept and number - kept[-1] <= _GAP else number
+            kept.extend(range(begin, number + 1))
+        places = {number: place for place, number in enumerate(kept)}
+        counts = {places[number]: ways for number, ways in self.counts.items()}
+        return Row([self.instructions[number] for number in kept], counts, self.waits, self.measured)
+
+    def cycles(self, model: Timing) -> float:
+        """Return the cycles by a model."""
+        return self.waits + estimated(self.instructions, self.counts, model)
+
+    def error(self, model: Timing) -> float:
+        """Return estimated / measured - 1."""
+        return self.cycles(model) / self.measured - 1
+
+
+def estimated(instructions: Sequence[Instruction], counts: Mapping[int, Counts], model: Timing) -> float:
+    """Return the estimated cycles of instructions that ran so often."""
+    figures = timed_instructions(instructions, model)
+    total = 0.0
+    for number, (followed, entered, jumped) in counts.items():
+        one = figures[number]
+        total += followed * one.follows[1] + entered * one.entered[1] + jumped * one.taken[1]
+    return total
+
+
+def fit(model: Timing, rows: Sequence[Row]) -> dict[str, float]:
+    """Return the best figure of each parameter with `try`.
+
+    It begins with the middle one of all. Then each parameter in turn gets the one with the least mean of
+    |log(estimated / measured)|, until none changes. The result depends only on model and rows.
+    """
+    parts = [row.reduced() for row in rows]
+    tried = {name: parameter.candidates for name, parameter in model.parameters.items() if parameter.candidates}
+    best = {name: sorted(candidates)[len(candidates) // 2] for name, candidates in tried.items()}
+    least = _distance(model, parts, best)
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for name, candidates in tried.items():
+            for candidate in candidates:
+                other = {**best, name: candidate}
+                if candidate != best[name] and (distance := _distance(model, parts, other)) < least - _BETTER:
+                    best, least, has_changed = other, distance, True
+    return best
+
+
+def with_values(model: Timing, values: Mapping[str, float]) -> Timing:
+    """Return the model with other figures of parameters."""
+    figures: dict[str, Cycles] = {name: (value, value, value) for name, value in values.items()}
+    return model.resolved(figures)
+
+
+def _distance(model: Timing, rows: Sequence[Row], values: Mapping[str, float]) -> float:
+    resolved = with_values(model, values)
+    return sum(abs(log(row.cycles(resolved) / row.measured)) for row in rows) / len(rows)
+
+
+def written(text: str, name: str, values: Mapping[str, float]) -> str:
+    """Return the text of a timing.yaml with other figures of the parameters of model `name`."""
+    begin = re.search(rf"^  {re.escape(name)}:", text, re.MULTILINE)
+    assert begin is not None, name
+    following = re.search(r"^  \S", text[begin.end() :], re.MULTILINE)
+    end = begin.end() + following.start() if following else len(text)
+    block = text[begin.start() : end]
+    for parameter, value in values.items():
+        pattern = rf"^(      {re.escape(parameter)}: \{{cycles: )[-0-9.]+"
+        block, count = re.subn(pattern, rf"\g<1>{value:g}", block, flags=re.MULTILINE)
+        assert count == 1, parameter
+    return text[: begin.start()] + block + text[end:]
