@@ -82,7 +82,7 @@ def layer_intervals(
         raise _other_instructions()
     for interval in (*(interval for layer in of_layers for interval in layer), *after):
         if interval.untimed:
-            raise _untimed(interval.untimed, elf, target)
+            raise untimed_error(interval.untimed, elf, target)
     return of_layers, after
 
 
@@ -94,7 +94,7 @@ def _sums(intervals: Sequence[Interval]) -> dict[str, int]:
     return {name: sum(interval.cycles[number] for interval in intervals) for number, name in enumerate(NAMES)}
 
 
-def _untimed(address: int, elf: Path, target: Target) -> StageError:
+def untimed_error(address: int, elf: Path, target: Target) -> StageError:
     """Return the error for an instruction without a timing class."""
     assert target.timing_model is not None
     texts = (f"{line.mnemonic} {line.operands}" for line in disassemble(elf, target) if line.address == address)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.delivery.bench.networks import Network
 
+_SEPARATOR = re.compile(r",(?=[\w-]+=)")
 _CHECKOUT = "PATH must be a checkout of its repository; docs/reference/layers.md links to it"
 _ROUNDING = 1  # allowed difference of outputs: a baseline may round differently than LiteRT
 
@@ -78,18 +80,41 @@ def parse_baseline(text: str) -> Baseline | None:
     if not separator or not place:
         raise PipelineError(f"peer={escape.name(text)}: expected NAME=PATH, such as cmsis-nn=../CMSIS-NN")
     if name not in BASELINES:
-        guess = did_you_mean(name, BASELINES)
-        raise PipelineError(f"peer=: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(BASELINES)}")
-    folder = Path(place).expanduser().resolve()
-    header = folder / BASELINES[name].header
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise PipelineError(f"peer={name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
-    if not header.is_file():
-        below = next((path.parent for path in sorted(folder.glob(f"*/{BASELINES[name].header}"))), None)
-        hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
-        raise PipelineError(f"peer={name}: no {BASELINES[name].header} in {escape.name(place, 200)}", hint=hint)
+        raise _unknown(name, BASELINES)
+    folder = checkout(name, place, BASELINES[name].header)
     if not BASELINES[name].files(folder):
         message = f"peer={name}: no {', '.join(BASELINES[name].sources)} in {escape.name(place, 200)}"
         raise PipelineError(message, hint="use a complete checkout")
     return Baseline(name, BASELINES[name].revision_of(folder), folder, BASELINES[name].families)
+
+
+def parse_checkouts(text: str, headers: Mapping[str, str]) -> dict[str, Path]:
+    """Parse `peer=NAME=PATH,NAME=PATH`. `headers` has a file of each checkout by name. Raises PipelineError."""
+    folders = {}
+    for part in _SEPARATOR.split(text) if text else ():
+        name, _, place = part.partition("=")
+        if not place:
+            raise PipelineError(f"peer={escape.name(text)}: expected NAME=PATH, such as tinymaix=../TinyMaix")
+        if name not in headers:
+            raise _unknown(name, headers)
+        folders[name] = checkout(name, place, headers[name])
+    return folders
+
+
+def _unknown(name: str, known: Iterable[str]) -> PipelineError:
+    names = list(known)
+    message = f"peer=: unknown peer '{escape.name(name)}'{did_you_mean(name, names)}"
+    return PipelineError(message, hint=f"Known: {', '.join(names)}")
+
+
+def checkout(name: str, place: str, header: str) -> Path:
+    """Return the folder of a checkout that has the file `header`. Raises PipelineError."""
+    folder = Path(place).expanduser().resolve()
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise PipelineError(f"peer={name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
+    if not (folder / header).is_file():
+        below = next((path.parent for path in sorted(folder.glob(f"*/{header}"))), None)
+        hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
+        raise PipelineError(f"peer={name}: no {header} in {escape.name(place, 200)}", hint=hint)
+    return folder

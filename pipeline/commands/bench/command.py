@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipeline.terminal.table import Table
 
 
-NETWORKS, LAYERS = "networks", "layers"
+NETWORKS, LAYERS, SILICON = SUITES = "networks", "layers", "silicon"
 # Names in `options` of the keys that select what is measured.
 SELECTION = {"only": "only", "targets": "target", "models": "model", "recipe": "recipe", "peer": "peer"}
 
@@ -45,23 +45,25 @@ class Bench(Command):
         ("model=../models target=host", "every .tflite file below a folder"),
         ("--check", "against the stored figures"),
         ("suite=layers 'pooling/*' target=cortex-m4", "single layers"),
+        ("suite=silicon apollo510 peer=cmsis-nn=../CMSIS-NN", "timing models against published times of a chip"),
     )
     keys_help = (
         ("NAME", "rows of the suite, with * and ?"),
         ("only", "the same as NAME"),
-        ("suite", "networks (default) or layers"),
+        ("suite", "networks (default), layers or silicon"),
         ("target", "targets to measure on"),
         ("model", "measure every .tflite file below this folder instead of the suite"),
         ("recipe", "with model=: the recipe that gives the options"),
         ("drawn", "with suite=layers: number of random layers instead of the suite's"),
         ("seed", "with drawn=: repeats a sample"),
-        ("peer", "with suite=layers: cmsis-nn=PATH, a checkout whose functions are also measured"),
+        ("peer", "cmsis-nn=PATH: a checkout whose functions suite=layers also measures, or suite=silicon runs"),
     )
     variables = ("suite", "target", "board", "model", "recipe", "only", "drawn", "seed", "peer")
     own_variables = (EXECUTOR,)
     doc_purpose = "measure instructions, RAM and ROM of the models in pipeline/commands/bench/suite.yaml"
     doc_usage = (
-        "[NAME...] [target=…] [model=FOLDER [recipe=NAME] | suite=layers [drawn=N [seed=N]] [peer=cmsis-nn=PATH]] "
+        "[NAME...] [target=…] [model=FOLDER [recipe=NAME] | suite=layers [drawn=N [seed=N]] [peer=cmsis-nn=PATH] "
+        "| suite=silicon [peer=NAME=PATH,…]] "
         "[--check | --update | --times]"
     )
     doc_description = (
@@ -70,7 +72,8 @@ class Bench(Command):
         " stored figures are stale: other kernels were measured, or today's figures are over 5 % lower. suite=layers "
         "measures single layers, many in one firmware, and stores their figures in docs/layers.json. With "
         "suite=layers, --check also fails if a layer needs more instructions than on a core of the same family with "
-        "narrower registers."
+        "narrower registers. suite=silicon compiles published programs, of checkouts that peer= names, runs them with "
+        "the timing models, and compares the cycles with those measured on chips."
     )
     cmd_options = (
         command_option("check", "fail if instructions, RAM or ROM grew by over 1 %, or exceed a limit of the suite"),
@@ -114,15 +117,18 @@ def bench(
     from pipeline.commands.bench.layers import bench_layers
     from pipeline.commands.bench.layers import refuse as refuse_modes
     from pipeline.commands.bench.run import recipe_runner
+    from pipeline.commands.bench.silicon import bench_silicon
     from pipeline.commands.bench.times import measure_times
     from pipeline.terminal.progress import ProgressDisplay
 
     suite = suites.load_suite(suite_file or suites.SUITE)
-    if suite_name not in (NETWORKS, LAYERS):
-        guess = did_you_mean(suite_name, (NETWORKS, LAYERS))
-        raise PipelineError(f"unknown suite '{escape.name(suite_name)}'{guess}", hint=f"Known: {NETWORKS}, {LAYERS}")
+    if suite_name not in SUITES:
+        guess = did_you_mean(suite_name, SUITES)
+        raise PipelineError(f"unknown suite '{escape.name(suite_name)}'{guess}", hint=f"Known: {', '.join(SUITES)}")
     project = current_project() if root is None else project_of(root)
     sample = _sampling(sampling or {}, suite_name)
+    if suite_name == SILICON:
+        return bench_silicon(options, project)
     if suite_name == LAYERS:
         refuse_modes(options)
     else:
@@ -168,7 +174,7 @@ def _refuse(options: dict[str, Any]) -> None:
     if options["recipe"] and not options["models"]:
         raise PipelineError("recipe= needs model=FOLDER: rows of the suite have their recipes")
     if options["peer"]:
-        raise PipelineError("peer= needs suite=layers")
+        raise PipelineError("peer= needs suite=layers or suite=silicon")
     if options["jobs"] is not None and options["jobs"] < 1:
         raise PipelineError(f"-n {options['jobs']}: expected 1 or more")
 

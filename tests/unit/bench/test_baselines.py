@@ -113,5 +113,5 @@ def test_wrong_peers(asked: dict[str, str], says: str, hint: str) -> None:
 
 
 def test_peers_go_with_layers() -> None:
-    with pytest.raises(PipelineError, match="peer= needs suite=layers"):
+    with pytest.raises(PipelineError, match="peer= needs suite=layers or suite=silicon"):
         bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)

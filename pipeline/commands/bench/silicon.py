@@ -1,0 +1,275 @@
+"""`doit bench suite=silicon`: cycles of timing models, compared with published times on chips."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+from pipeline.commands.bench.baseline import parse_checkouts
+from pipeline.commands.bench.files import write_named_file
+from pipeline.commands.counting import tools_of
+from pipeline.commands.exit_codes import FAILED
+from pipeline.errors import PipelineError, list_known
+from pipeline.keys.package_groups import install_group
+from pipeline.project import Project
+from pipeline.recipes.silicon import load_silicon
+from pipeline.recipes.targets import load_targets, unknown_target_error
+from pipeline.runs.cache import StoreCache
+from pipeline.runs.workspace import Workspace
+from pipeline.terminal.progress import ProgressDisplay
+from pipeline.terminal.table import Table, markdown, render
+from stages.base import StageError
+from stages.delivery.bench.silicon import PUBLISHED
+from stages.delivery.bench.silicon.program import flags_of
+from stages.support.messages import escape
+from stages.support.system.atomic_write import check_writable
+
+if TYPE_CHECKING:
+    from stages.backends.targets.spec import Target
+    from stages.backends.timing.silicon import Measurement, Silicon
+    from stages.delivery.bench.silicon.run import Result
+
+_COLUMNS = ("chip", "core", "run", "variant", "options", "instructions", "predicted", "published", "error", "rows")
+_OPTIONS = ("opt", "fastscale", "local_math")
+_UNUSED = ("models", "recipe", "times", "check", "update")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement with a time, and the target whose model predicts it.
+
+    core       Firmline's name of the chip's core, or its title
+    published  cycles
+    target     None if no target has the core
+    """
+
+    measurement: Measurement
+    core: str
+    published: float
+    target: Target | None
+
+    @property
+    def name(self) -> str:
+        """Name in patterns: chip, function or network, variant and options."""
+        measurement = self.measurement
+        return "/".join(filter(None, (measurement.chip, measurement.run, measurement.variant, self.options)))
+
+    @property
+    def options(self) -> str:
+        """Options of the program and optimization of the compiler, as text. Sizes are not options."""
+        arguments = self.measurement.arguments
+        options = [f"{name}={arguments[name]}" for name in _OPTIONS if name in arguments]
+        return " ".join([*options, *flags_of(self.measurement.compiler)])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A row with its result, or why it failed or was not run."""
+
+    row: Row
+    result: Result | None = None
+    failed: str = ""
+    missing: str = ""
+
+    @property
+    def error(self) -> float | None:
+        """Predicted by published cycles, minus 1; None without a prediction."""
+        if self.result is None or self.result.cycles is None:
+            return None
+        return self.result.cycles[1] / self.row.published - 1
+
+
+def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
+    """Run the selected rows; print and write the figures. Returns the exit code. Raises PipelineError."""
+    for name in _UNUSED:
+        if options[name]:
+            raise PipelineError(f"{name.replace('models', 'model')} cannot be combined with suite=silicon")
+    for name in ("json", "markdown"):
+        if options[name]:
+            write_named_file(options[name], check_writable)
+    rows = select(silicon_rows(project), options["only"], options["targets"], project)
+    folders = parse_checkouts(options["peer"], {name: code.header for name, code in PUBLISHED.items()})
+    display = ProgressDisplay()
+    try:
+        with Workspace(root=project, install=install_group) as workspace:
+            outcomes = list(_outcomes(rows, folders, workspace, display, options["jobs"] or 1))
+    finally:
+        display.close()
+    tables = {"cycles": row_table(outcomes), "error of the timing models": core_table(outcomes)}
+    for title, table in tables.items():
+        if table.rows:
+            display.show(partial(_render, table, title))
+    for line, count in _not_run(outcomes).items():
+        print(f"not run: {count} rows; {line}")
+    if options["json"]:
+        records = [record_of(outcome) for outcome in outcomes]
+        write_named_file(options["json"], lambda path: path.write_text(json.dumps(records, indent=1) + "\n"))
+    if options["markdown"]:
+        text = "\n".join(f"## {title}\n\n{markdown(table)}" for title, table in tables.items())
+        write_named_file(options["markdown"], lambda path: path.write_text(text, encoding="utf-8"))
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    for outcome in failed:
+        sys.stderr.write(f"ERROR: {escape.line(outcome.row.name)}: {escape.message(outcome.failed)}\n")
+    return FAILED if failed else 0
+
+
+def silicon_rows(project: Project) -> list[Row]:
+    """Return the rows of silicon.yaml that have a time."""
+    silicon, targets = load_silicon(project), load_targets(project)
+    return [
+        Row(row, silicon.core(row), silicon.cycles(row), target_of(row, silicon, targets))
+        for row in silicon.measurements
+        if row.has_time
+    ]
+
+
+def target_of(row: Measurement, silicon: Silicon, targets: Mapping[str, Target]) -> Target | None:
+    """Return the core of a row's chip as a target, with the wait states of the chip; None if there is no such core."""
+    chip = silicon.chips[row.chip]
+    target = targets.get(chip.core or "")
+    flash = targets[chip.board].flash if chip.board else chip.flash
+    return target and target.model_copy(update={"flash": flash})
+
+
+def select(rows: Sequence[Row], only: str, target_names: str, project: Project) -> list[Row]:
+    """Return the rows that match a pattern and have one of these cores. Raises PipelineError if there are none."""
+    cores = [name.strip() for name in target_names.split(",") if name.strip()]
+    known = load_targets(project)
+    for name in cores:
+        if name not in known:
+            raise unknown_target_error(name, known)
+    globs = [part.strip() for part in only.split(",") if part.strip()]
+    of_cores = [row for row in rows if not cores or row.core in cores]
+    selected = [row for row in of_cores if not globs or any(_matches(row.name, glob) for glob in globs)]
+    if not selected:
+        what = f"only={escape.name(only)}: no row matches" if of_cores else f"no row has the core {', '.join(cores)}"
+        names = [row.measurement.chip for row in of_cores] or [row.core for row in rows if row.target is not None]
+        raise PipelineError(what, hint=list_known("chips" if of_cores else "cores", dict.fromkeys(names)))
+    return selected
+
+
+def _matches(name: str, glob: str) -> bool:
+    """Whether a pattern matches the name or its first parts."""
+    return fnmatchcase(name, glob) or fnmatchcase(name, f"{glob}/*")
+
+
+def _outcomes(
+    rows: Sequence[Row], folders: Mapping[str, Path], workspace: Workspace, display: ProgressDisplay, jobs: int
+) -> Iterator[Outcome]:
+    runnable: dict[int, str] = {}
+    for number, row in enumerate(rows):
+        runnable[number] = why_not(row, folders)
+
+    def run(numbered: tuple[int, Row]) -> Outcome:
+        number, row = numbered
+        if runnable[number]:
+            return Outcome(row, missing=runnable[number])
+        display.progress("", "silicon", row.name, number / len(rows))
+        try:
+            return Outcome(row, run_row(row, folders[row.measurement.code], workspace))
+        except StageError as error:
+            return Outcome(row, failed=error.message)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(run, enumerate(rows))
+    display.end("", "silicon")
+
+
+def why_not(row: Row, folders: Mapping[str, Path]) -> str:
+    """Return what a row needs before it can run; '' if nothing."""
+    code = row.measurement.code
+    if row.target is None:
+        return f"no target has the core {row.core}"
+    if code not in PUBLISHED:
+        return f"no program runs {code}"
+    if row.target.family not in PUBLISHED[code].families:
+        return f"{code} does not support {row.target.family}"
+    return "" if code in folders else f"name a checkout with peer={code}=PATH"
+
+
+def run_row(row: Row, folder: Path, workspace: Workspace) -> Result:
+    """Return the result of a row from a checkout, from the store if possible. Raises StageError."""
+    from stages.delivery.bench.silicon.run import measured
+
+    assert row.target is not None
+    elf = built_row(row, folder, workspace)
+    return measured(elf, row.target, StoreCache(workspace, "bench"), _tools(row, workspace))
+
+
+def built_row(row: Row, folder: Path, workspace: Workspace) -> Path:
+    """Return a row's linked program. It reads the counter before and after the measured call. Raises StageError."""
+    from stages.delivery.bench.silicon.run import built
+
+    assert row.target is not None
+    program = PUBLISHED[row.measurement.code].program(row.measurement, folder)
+    return built(program, row.target, StoreCache(workspace, "bench"), _tools(row, workspace))
+
+
+def _tools(row: Row, workspace: Workspace) -> dict[str, str]:
+    assert row.target is not None
+    return {name: workspace.planner.tools.identify(tool).version for name, tool in tools_of(row.target).items()}
+
+
+def row_table(outcomes: Iterable[Outcome]) -> Table:
+    """Return a line per row that ran or failed."""
+    ran = [outcome for outcome in outcomes if not outcome.missing]
+    return Table(_COLUMNS, tuple(_cells(outcome) for outcome in ran), tuple(not outcome.failed for outcome in ran))
+
+
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    row, result = outcome.row, outcome.result
+    measurement = row.measurement
+    cycles = f"{result.cycles[1]:,}" if result and result.cycles else ""
+    return (
+        *(measurement.chip, row.core, measurement.run, measurement.variant or "", row.options),
+        *("failed" if result is None else f"{result.instructions:,}", cycles, f"{row.published:,.0f}"),
+        *("" if outcome.error is None else f"{100 * outcome.error:+.1f} %", "fit" if measurement.fit else "held out"),
+    )
+
+
+def core_table(outcomes: Iterable[Outcome]) -> Table:
+    """Return a line per core and kind of row: their number, mean of the absolute errors, and the worst error."""
+    errors: dict[tuple[str, str], list[float]] = {}
+    for outcome in outcomes:
+        if outcome.error is not None:
+            kind = "fit" if outcome.row.measurement.fit else "held out"
+            errors.setdefault((outcome.row.core, kind), []).append(100 * outcome.error)
+    cells = tuple(
+        (core, kind, str(len(of_core)), f"{mean(map(abs, of_core)):.1f} %", f"{max(of_core, key=abs):+.1f} %")
+        for (core, kind), of_core in sorted(errors.items())
+    )
+    return Table(("core", "rows", "number", "mean error", "worst"), cells, (True,) * len(cells))
+
+
+def _not_run(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        if outcome.missing:
+            counts[outcome.missing] = counts.get(outcome.missing, 0) + 1
+    return counts
+
+
+def record_of(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as JSON."""
+    row, result = outcome.row, outcome.result
+    return {
+        **row.measurement.model_dump(mode="json", include={"chip", "code", "run", "arguments", "variant", "fit"}),
+        "core": row.core,
+        "published": row.published,
+        "instructions": result and result.instructions,
+        "cycles": result and result.cycles,
+        "error": outcome.error,
+        "failed": outcome.failed or outcome.missing or None,
+    }
+
+
+def _render(table: Table, title: str, width: int) -> Any:
+    return render(table, title)

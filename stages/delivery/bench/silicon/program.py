@@ -1,0 +1,53 @@
+"""A published program: its files, and C that runs one row of silicon.yaml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stages.backends.timing.silicon import Measurement
+
+_FLAG = re.compile(r"(?<!\S)-O\w+")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Files and flags of a row.
+
+    sources  C files
+    include  folders of their headers
+    flags    of the compiler, for all files
+    main     C that defines `prepare`, which is not counted, and `run`, which returns 0 on success; OUTPUT and
+             OUTPUT_BYTES, an array with the result. It may call `fill`, which writes random bytes
+    files    further files, by name; their folder is searched for headers first
+    """
+
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    flags: tuple[str, ...]
+    main: str
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class PublishedCode:
+    """A program that runs rows.
+
+    header    file that every checkout has
+    families  architecture families that it supports
+    program   returns the program of a row from a checkout; raises StageError, with what is missing
+    """
+
+    header: str
+    families: tuple[str, ...]
+    program: Callable[[Measurement, Path], Program]
+
+
+def flags_of(compiler: str) -> tuple[str, ...]:
+    """Return the optimization in a row's `compiler` as a flag; -O2 if there is none."""
+    flags = _FLAG.findall(compiler)
+    return (flags[-1] if flags else "-O2",)

@@ -1,0 +1,106 @@
+"""Networks of TinyMaix: a model of its folder tools/tmdl, with the options of a row in tm_port.h."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.delivery.bench.silicon.program import Program, flags_of
+from stages.support.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.backends.timing.silicon import Argument, Measurement
+
+_MODELS = Path("tools/tmdl")
+# The macro in tm_port.h of each argument.
+_OPTIONS = {
+    "arch": "TM_ARCH",
+    "opt": "TM_OPT_LEVEL",
+    "fastscale": "TM_FASTSCALE",
+    "local_math": "TM_LOCAL_MATH",
+    "stat": "TM_ENABLE_STAT",
+}
+_ALLOCATED = 262_144
+_MAIN = """\
+#include "tinymaix.h"
+#include "model.h"
+
+static _Alignas(16) uint8_t allocated[{allocated}], buffer[MDL_BUF_LEN];
+static size_t used;
+static tm_mdl_t model;
+static tm_mat_t in, out;
+#define OUTPUT ((void *)out.data)
+#define OUTPUT_BYTES ((size_t)out.h * out.w * out.c * sizeof *out.data)
+
+void *tm_allocate(size_t bytes)
+{{
+    size_t start = (used + 15) / 16 * 16;
+    used = start + bytes;
+    return used <= sizeof allocated ? allocated + start : NULL;
+}}
+
+void tm_release(void *data)
+{{
+    (void)data;
+}}
+
+static tm_err_t each_layer(tm_mdl_t *model, tml_head_t *layer)
+{{
+    return TM_OK;
+}}
+
+static void prepare(void)
+{{
+    used = 0;
+    if (tm_load(&model, mdl_data, buffer, each_layer, &in) != TM_OK)
+        board_exit(1);
+    fill(in.data, (size_t)in.h * in.w * in.c * sizeof *in.data);
+}}
+
+static int run(void)
+{{
+    return tm_run(&model, &in, &out);
+}}
+"""
+
+
+def program(row: Measurement, folder: Path) -> Program:
+    """Return the program that runs the row's network once. Raises StageError."""
+    path = folder / _MODELS / f"{row.run}.h"
+    if not path.is_file():
+        known = [model.stem for model in sorted((folder / _MODELS).glob("*.h"))]
+        raise StageError(f"the checkout has no model {_MODELS / path.name}{did_you_mean(row.run, known)}")
+    port = (folder / "include/tm_port.h").read_text(encoding="utf-8", errors="replace")
+    for name, value in row.arguments.items():
+        if name not in _OPTIONS:
+            raise StageError(f"TinyMaix has no option {name}; there are {', '.join(_OPTIONS)}")
+        port = _defined(port, _OPTIONS[name], _constant(port, value) if name == "arch" else str(value))
+    for name, text in (("tm_malloc(x)", "tm_allocate(x)"), ("tm_free(x)", "tm_release(x)"), ("TM_GET_US()", "0")):
+        port = _defined(port, name, text)
+    port += "\n#include <stddef.h>\nvoid *tm_allocate(size_t bytes);\nvoid tm_release(void *data);\n"
+    headers = (*sorted((folder / "src").glob("*.h")), folder / "include/tinymaix.h")
+    # tinymaix.h includes the tm_port.h beside it first, so all sources are copied next to the changed one.
+    files = {file.name: file.read_text(encoding="utf-8", errors="replace") for file in headers}
+    model = path.read_text(encoding="utf-8", errors="replace").replace("const uint8_t", "_Alignas(16) const uint8_t", 1)
+    files |= {"tm_port.h": port, "model.h": model}
+    sources = tuple(sorted((folder / "src").glob("tm_*.c")))
+    return Program(sources, (), flags_of(row.compiler), _MAIN.format(allocated=_ALLOCATED), files)
+
+
+def _constant(port: str, arch: Argument) -> str:
+    """Return the constant of tm_port.h for an architecture: TM_ARCH_ARM_SIMD for `simd`."""
+    names = re.findall(r"^\s*#define\s+TM_ARCH_(\w+)", port, re.MULTILINE)
+    matches = [name for name in names if str(arch).upper() in (name, name.rpartition("_")[2])]
+    if not matches:
+        raise StageError(f"TinyMaix has no architecture {arch}; there are {', '.join(names)}")
+    return f"TM_ARCH_{matches[0]}"
+
+
+def _defined(text: str, name: str, value: str) -> str:
+    """Return the header with another value of a macro."""
+    changed, count = re.subn(rf"^(\s*#define\s+{re.escape(name)}\s+)\S+", rf"\g<1>{value}", text, flags=re.MULTILINE)
+    if not count:
+        raise StageError(f"include/tm_port.h of the checkout does not define {name}")
+    return changed
