@@ -20,7 +20,7 @@ from doit.plugin import PluginDict, PluginEntry
 from doit.version import VERSION as DOIT_VERSION
 
 from pipeline.commands.exit_codes import FAILED
-from pipeline.commands.pyproject import pyproject_table
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import current_project
 from stages.base import StageError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.catalogue.listing import Record, in_columns
 from pipeline.commands.command import JSON, Command, command_option, selected_names, variables
 from pipeline.commands.exit_codes import PENDING
-from pipeline.commands.pyproject import pyproject_table
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.keys.tools import default_tools

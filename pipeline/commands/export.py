@@ -12,9 +12,9 @@ from typing import Any
 from pipeline.api import run_recipe
 from pipeline.commands.catalogue.listing import in_columns
 from pipeline.commands.command import JSON, Command, variables
-from pipeline.commands.pyproject import pyproject_table
 from pipeline.commands.target_results import print_results
 from pipeline.documents.overrides import RECIPE_VARIABLES, with_assignments
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.package_groups import install_group
 from pipeline.plugins.discovery import plugins_of

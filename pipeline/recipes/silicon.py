@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.documents.document import load_document
+from pipeline.documents.document import Document, load_document
 from pipeline.documents.sources import Sources
 from pipeline.project import Project, project_of
+from pipeline.recipes.targets import load_targets
 from pipeline.recipes.validation import validation_error
 from stages.backends.targets.load import load_catalogue
 from stages.backends.timing.silicon import BUILT_IN, Silicon
@@ -20,19 +21,47 @@ FILE = "silicon.yaml"
 def load_silicon(root: Path | Project) -> Silicon:
     """Return all chips and rows, Firmline's first. Raises RecipeError with file, line and hint."""
     project = project_of(root)
-    catalogue = load_catalogue(project.installation / "pipeline.yaml")
-    known: dict[str, Any] = {"cores": [*catalogue.cores, *catalogue.timings], "boards": [*catalogue.boards]}
-    silicon = _load(BUILT_IN, project, known)
-    path = project.root / FILE
-    if project.is_standalone or not path.exists():
+    silicon = _validated(load_document(BUILT_IN, project.display_path(BUILT_IN)), _known(project))
+    _, own = load_own(project)
+    if own is None:
         return silicon
-    own = _load(path, project, {**known, "chips": silicon.chips})
     rows = (*silicon.measurements, *own.measurements)
     return silicon.model_copy(update={"chips": {**silicon.chips, **own.chips}, "measurements": rows})
 
 
-def _load(path: Path, project: Project, known: dict[str, Any]) -> Silicon:
+def load_own(project: Project) -> tuple[str, Silicon | None]:
+    """Return text and content of the project's file; '' and None without it. Raises RecipeError."""
+    path = project.root / FILE
+    if not path.exists():
+        return "", None
     document = load_document(path, project.display_path(path))
+    return document.text, _own(document, project)
+
+
+def checked(text: str, path: Path, project: Project) -> Silicon:
+    """Return the content of a text for the project's file. Raises RecipeError."""
+    from pipeline.documents.parsing import parse_yaml_document
+
+    name = project.display_path(path)
+    return _own(Document(name, text, parse_yaml_document(name, text)), project)
+
+
+def _own(document: Document, project: Project) -> Silicon:
+    built_in = load_document(BUILT_IN, project.display_path(BUILT_IN))
+    known = _known(project)
+    return _validated(document, {**known, "chips": _validated(built_in, known).chips})
+
+
+def _known(project: Project) -> dict[str, Any]:
+    """Return the names of cores, timing models and boards, the project's too."""
+    targets = load_targets(project)
+    timings = load_catalogue(project.installation / "pipeline.yaml").timings
+    boards = [name for name, target in targets.items() if target.board is not None]
+    own = (target.timing for target in targets.values() if target.timing)
+    return {"cores": list(dict.fromkeys([*targets, *timings, *own])), "boards": boards}
+
+
+def _validated(document: Document, known: dict[str, Any]) -> Silicon:
     try:
         return Silicon.model_validate(document.data, context=known)
     except ValidationError as error:

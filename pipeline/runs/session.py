@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import traceback
@@ -21,7 +22,8 @@ from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import plugin_error
 from pipeline.runs.executor import Executor, Local, Work
 from pipeline.runs.preflight import PreflightCheck
-from pipeline.runs.publish import publish
+from pipeline.runs.publish import REPORT, publish
+from pipeline.runs.record_measurement import record_measurement
 from pipeline.runs.run_log import RunLog
 from pipeline.runs.worker_artifacts import ArtifactFolders, local_if_fetched
 from pipeline.runs.workspace import Workspace
@@ -229,6 +231,12 @@ class Session:
         }
         loaded, project = self.plan.loaded, self.workspace.project
         command = repeat_command(loaded, project) if loaded is not None else ""
+        problem: PipelineError | None = None
+        try:
+            with store.locked(f"silicon-{digest_of(str(project.root))}"):
+                additions["recorded"] = self._record_measurement(artifacts)
+        except PipelineError as error:  # publish first: no run repeats a measurement
+            problem = error
 
         def complete(advised: str) -> str:
             return completed_command(advised, loaded, project) if loaded is not None else ""
@@ -250,6 +258,18 @@ class Session:
             # An artifact that was fetched for this may have been made again.
             self._current(kind, done)
         self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
+        if problem is not None:
+            raise problem
+
+    def _record_measurement(self, artifacts: Mapping[str, Path]) -> str:
+        """Add a run on a board to the project's silicon.yaml, and return the report's line. Raises PipelineError."""
+        if not any(getattr(action.config, "run_on", None) for action in self.plan) or "report" not in artifacts:
+            return ""
+        report = json.loads((artifacts["report"] / REPORT).read_text(encoding="utf-8"))
+        firmware, project = artifacts["compile"] / "firmware.elf", self.workspace.project
+        compilers = [action.tools["compiler"] for action in self.plan if "compiler" in action.tools]
+        compiler = next((f"{Path(tool.path).name} {tool.version}" for tool in compilers if tool.path), "not stated")
+        return record_measurement(report, firmware, project, self.plan.recipe, self.plan.changes, compiler)
 
     def _build_folder(self) -> Path:
         """Return the build folder. Raises PipelineError for a link that leads out of build/."""

@@ -65,6 +65,7 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     ran = report.get("ran")
     lines = [("board", board_line(report["board"], ran))] if report.get("board") else []
     lines += [("ran", ran_line(ran))] if ran else []
+    lines += [("recorded", report["recorded"])] if report.get("recorded") else []
     lines.append(("verify", _verdict(verify) if verify else "not run: outputs were not compared"))
     if window := verify.get("whole_window"):
         frames = f"{window['frames']} new frame{'s' if window['frames'] > 1 else ''} per run"

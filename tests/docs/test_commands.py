@@ -22,8 +22,8 @@ from doit.plugin import PluginDict
 
 from pipeline.commands.command import options_first
 from pipeline.commands.dispatch import command_classes
-from pipeline.commands.pyproject import pyproject_table
 from pipeline.documents.document import parse_value
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.recipe_arguments import matching_recipes

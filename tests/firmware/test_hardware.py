@@ -14,6 +14,8 @@ import pytest
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.errors import PipelineError
+from pipeline.project import Project
+from pipeline.recipes.silicon import load_silicon
 from stages.backends.hardware.gdb import COMMAND, Gdb
 from stages.backends.hardware.run import Ran, run_on_board
 from stages.backends.targets.chip import ChipNumber
@@ -29,6 +31,15 @@ from tests.support.optional import needs
 pytestmark = [needs_gdb, needs("pygdbmi", "hardware")]
 
 CONV = {"op": "conv2d", "shape": [6, 6, 4], "out_channels": 8, "kernel": [3, 3]}
+BOARD = """\
+schema: 1
+boards:
+  mine:
+    core: rv32-scalar
+    title: a board behind a wire
+    clock: 100M
+    memory: {rom: {origin: "0x80000000", length: 256M}, ram: {origin: "0x90000000", length: 64M}, stack: 16K}
+"""
 RECIPE = {
     "schema": 1,
     "name": "small",
@@ -82,15 +93,22 @@ def test_a_network_through_qemus_server_verified_layer_by_layer(tmp_path: Path) 
 
 @needs_openocd
 def test_a_network_through_openocd_and_a_jtag_wire(tmp_path: Path) -> None:
-    recipe = {**RECIPE, "target": "rv32-scalar", "model": {"op": "fully_connected", "shape": [8], "out_channels": 4}}
-    compiled = ran(tmp_path, {"set": "stages.compile.host=debugger"}, recipe, until="compile")
+    recipe = {**RECIPE, "target": "mine", "model": {"op": "fully_connected", "shape": [8], "out_channels": 4}}
+    (tmp_path / "pipeline.yaml").write_text(BOARD)
+    project = Project(tmp_path, INSTALLATION)
+    compiled = ran(tmp_path, {"set": "stages.compile.host=debugger"}, recipe, until="compile", root=project)
     elf = compiled.artifacts["compile"] / "firmware.elf"
     with openocd_before_spike("rv32imac", elf, tmp_path) as place:
-        report = ran(tmp_path, {"run_on": place, "set": "stages.simulate.inputs.random=1"}, recipe).report
+        options = {"run_on": place, "set": "stages.simulate.inputs.random=1"}
+        report = ran(tmp_path, options, recipe, root=project).report
     assert report is not None and report["verify"]["mismatches"] == 0
     assert report["ran"]["place"] == place and report["ran"]["counter"] == "cycles by mcycle"
     assert report["ran"]["simulator"] == ""
     assert report["instructions"]["total"] > 100
+    row = load_silicon(project).measurements[-1]
+    assert (row.chip, row.run, row.cycles) == ("mine-reset", "small", report["instructions"]["total"])
+    assert row.arguments == {"options": "set=stages.simulate.inputs.random=1"} and row.compiler.startswith("riscv64")
+    assert report["recorded"] == f"{row.cycles:,.0f} cycles of small on mine, in silicon.yaml"
 
 
 @needs_openocd

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.digest import digest_of, hash_file
-from pipeline.commands.pyproject import pyproject_table
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError
 from pipeline.keys.package_groups import install_debian, install_group
 from pipeline.project import Project

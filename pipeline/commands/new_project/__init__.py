@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from pipeline.commands.command import JSON, Command, variables
-from pipeline.commands.pyproject import pyproject_table
 from pipeline.documents.overrides import check_assignments, parse_overrides
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project, check_owner

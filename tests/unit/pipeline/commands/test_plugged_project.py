@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.commands.pyproject import pyproject_table
+from pipeline.documents.pyproject import pyproject_table
 from pipeline.plugins.discovery import KINDS
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import Ended, run_all
