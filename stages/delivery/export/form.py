@@ -46,7 +46,7 @@ class Form:
     finish         changes the rendered files, or adds binary ones
     facts          returns additional variables of the templates (see stages/delivery/export/content.py)
     run            command that the user runs first, as a template; '' without one
-    note           Markdown about that command, or about the first steps, as a template
+    note           sentences about that command or the first step, on one line, as a template
     """
 
     file: str
