@@ -68,6 +68,7 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
         "objective": job.config.optimize_for,
         **_requantizers(context),
         "counted": sum(map(len, costs.counts.values())),
+        "warnings": (*artifact.plan.warnings, *_ignored(job.config)),
     }
     artifact = replace(artifact, plan=artifact.plan.model_copy(update=fields))
 
@@ -91,6 +92,12 @@ def context_of(job: Job[TensorizeConfig]) -> PassContext:
         check_timed(job.target)
     kernels = registry.kernels_of(job.target).values()
     return PassContext.of(job.target, job.config, kernels, float_module=_float_module(job.inputs["quantize"]))
+
+
+def _ignored(config: TensorizeConfig) -> list[str]:
+    """Return a warning for each option of an earlier version in the recipe."""
+    names = [name for name in ("tuning", "measure") if name in config.model_fields_set]
+    return [f"tensorize.{name} is ignored: kernels are counted in every run" for name in names]
 
 
 def reduced(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:

@@ -36,7 +36,7 @@ class TensorizeConfig(StageConfig):
     count           run the stage count first, which counts promising kernels; `off`: use the kernels' estimates
 
     Without `narrow_weights`, `optimize_for: rom` packs weights where that saves more than it costs, if the arena stays
-    within its limit (without a limit: if it does not grow).
+    within its limit (without a limit: if it does not grow). `tuning` and `measure` are options of earlier versions.
     """
 
     rules: tuple[TensorizeRule, ...] = ()
@@ -56,6 +56,8 @@ class TensorizeConfig(StageConfig):
     count: bool = Field(
         default=True, description="count kernels for the network's layers on the simulator; `off`: choose by estimates"
     )
+    tuning: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
+    measure: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
     streaming: Literal["auto", False] | None = Field(
         default=None,
         description="layers run by rows where that saves RAM; `false`: whole images; `memory.streaming` sets it",

@@ -56,7 +56,7 @@ def compare(tflite: bytes, target: str | Target, layout: str) -> tuple[dict[str,
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(st.data())
-@settings(max_examples=3)
+@settings(max_examples=5)
 def test_windows_on_the_host(layout: str, dtype: str, data: st.DataObject) -> None:
     names = ("conv2d", "conv2d", "depthwise_conv2d", "depthwise_conv2d", "pool2d", "pool2d")
     compare(model(data.draw, dtype, names), "host", layout)
@@ -64,7 +64,7 @@ def test_windows_on_the_host(layout: str, dtype: str, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @given(st.data())
-@settings(max_examples=3)
+@settings(max_examples=5)
 def test_other_operators_on_the_host(dtype: str, data: st.DataObject) -> None:
     others = tuple(name for name in OPERATORS if name not in ("conv2d", "depthwise_conv2d", "pool2d"))
     compare(model(data.draw, dtype, others), "host", data.draw(st.sampled_from(list(LAYOUTS))))

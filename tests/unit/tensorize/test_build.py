@@ -9,7 +9,7 @@ import pytest
 from stages.ir.graph import Layer, Move, Tensor
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import save
-from stages.tensorize.build import tensorize_graph
+from stages.tensorize.build import _ignored, tensorize_graph
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, PlainGemm, mini_graph
 
@@ -65,3 +65,12 @@ def test_rules_that_decide_for_no_layer_are_reported() -> None:
         "tensorize rule 3 ({op: conv2d, name: nothing*} -> mini.gemm) matches no layer",
     )
     assert made().plan.warnings == ()
+
+
+def test_options_of_earlier_versions_are_reported_as_ignored() -> None:
+    ignored = _ignored(TensorizeConfig.model_validate({"measure": "close", "tuning": False}))
+    assert ignored == [
+        "tensorize.tuning is ignored: kernels are counted in every run",
+        "tensorize.measure is ignored: kernels are counted in every run",
+    ]
+    assert _ignored(TensorizeConfig()) == []
