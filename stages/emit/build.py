@@ -19,7 +19,7 @@ from stages.emit.weights import lay_out
 from stages.ir.graph import storage_of
 from stages.lower.arena import liveness
 from stages.lower.arena.rules import Contents
-from stages.lower.codegen.layers import layer_function
+from stages.lower.codegen.layers import FLOAT_VECTORS, layer_function
 from stages.lower.codegen.lower import to_c
 from stages.lower.offload.attach import folders_of
 from stages.lower.offload.c import ahead_function, program_function
@@ -113,6 +113,8 @@ def emit(
     src = out / "src"
     src.mkdir()
     files = [f for layer in tensorized_model.plan.layers for f in (*layer.sources, *layer.headers)]
+    if any(FLOAT_VECTORS in function.headers for function in functions.values()):
+        files.append(FLOAT_VECTORS)
     if tensorized_model.plan.attachment is not None:
         files += [*tensorized_model.plan.attachment.sources, *tensorized_model.plan.attachment.headers]
     folders = {**registry.folders_of(target), **folders_of(target)} if folders is None else folders

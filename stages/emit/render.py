@@ -15,7 +15,7 @@ from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.rows import group_c, pushed_c
 from stages.emit.weights import rows
-from stages.lower.codegen.layers import call
+from stages.lower.codegen.layers import FLOAT_VECTORS, call
 from stages.lower.codegen.printer import ctype
 from stages.support.messages import templates
 
@@ -135,7 +135,8 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
     library = {header for function in model.functions.values() for header in function.headers}
     attachment = model.plan.attachment
     drivers = [f'"kernels/{header}"' for header in attachment.headers] if attachment else []
-    headers = {f'"kernels/{h}"' for layer in model.plan.layers for h in layer.headers} | set(drivers)
+    kernel_headers = {h for layer in model.plan.layers for h in layer.headers} | (library & {FLOAT_VECTORS})
+    headers = {f'"kernels/{header}"' for header in kernel_headers} | set(drivers)
     macro = config.prefix.upper()
     inputs = [_port(model, f"{macro}_INPUT{i}", n) for i, n in enumerate(model.graph.inputs)]
     outputs = [_port(model, f"{macro}_OUTPUT{i}", n) for i, n in enumerate(model.graph.outputs)]
@@ -334,8 +335,9 @@ def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]
         "name": function.name,
         "signature": function.text.signature,
         "body": function.text.body,
+        "attributes": function.text.attributes,
         "comment": comment,
-        "steps": [{"signature": step.signature, "body": step.body} for step in function.steps],
+        "steps": list(function.steps),
     }
 
 

@@ -31,10 +31,11 @@ VECTOR_BLOCKS: tuple[tuple[int, int], ...] = ((4, 16), (8, 8), (4, 8), (2, 16), 
 
 @dataclass(frozen=True)
 class FloatUnit:
-    """What a core computes floats with: Core.float_lanes and Core.float_registers."""
+    """What a core computes floats with: Core.float_lanes, Core.float_registers and Core.flushes_subnormals."""
 
     lanes: int = 1
     registers: int = 32
+    flushes: bool = False
 
     @property
     def vectorizes_extremes(self) -> bool:

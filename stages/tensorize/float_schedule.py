@@ -23,6 +23,7 @@ from collections.abc import Collection
 from typing import Any
 
 from stages.tensorize.float_product import BLOCKS, SCALAR, FloatUnit, Packing, find_product, product_block
+from stages.tensorize.float_vectors import with_float_vectors
 
 
 def schedule_float(func: Any, constants: Collection[int] = (), unit: FloatUnit = SCALAR) -> tuple[Any, list[Packing]]:
@@ -39,6 +40,7 @@ def schedule_float(func: Any, constants: Collection[int] = (), unit: FloatUnit =
             _try(sch.compute_inline, block)
     packable = {position: func.params[position] for position in constants}
     is_vectorized = any(_is_vectorized(sch, block, unit) for block in _blocks(sch))
+    reduces = any(_is_reduction(sch, block) for block in _blocks(sch))
     packings = [
         packing
         for block in _blocks(sch)
@@ -50,6 +52,8 @@ def schedule_float(func: Any, constants: Collection[int] = (), unit: FloatUnit =
         scheduled = with_vector_extremes(scheduled)
     if is_vectorized and not unit.vectorizes_extremes:
         scheduled = with_late_extremes(scheduled)
+    if unit.flushes:
+        scheduled = with_float_vectors(scheduled, is_vectorized=is_vectorized, reduces=reduces)
     return scheduled, packings
 
 

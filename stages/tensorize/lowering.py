@@ -59,7 +59,7 @@ class Lowerings:
         name = function_name(layer)
         if name not in self._cache:
             op: Any = layer.op
-            unit = FloatUnit(self._target.float_lanes, self._target.float_registers)
+            unit = FloatUnit(self._target.float_lanes, self._target.float_registers, self._target.flushes_subnormals)
             lowering = lower_float(self._float_module, op.function, name, unit)
             functions = {step_name: _named(func, step_name) for step_name, func in lowering.functions.items()}
             self._cache[name] = Lowered(functions, lowering.steps, constants=lowering.constants)
@@ -78,11 +78,14 @@ class Lowerings:
         return [self._scratch[id(layer)][1] for layer in layers]
 
     def _with_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
+        from stages.tensorize.float_vectors import with_float_vectors
         from stages.tensorize.schedule import schedule
 
         layer, name = view.layer, function_name(view.layer)
         lowering = kernel.lower(view, params, self._target)
         scheduled = schedule(lowering, kernel.name, f"{layer.index} ({escape.name(layer.name)})")
+        if self._target.flushes_subnormals:
+            scheduled = with_float_vectors(scheduled, is_vectorized=False, reduces=True)
         return Lowered({name: _named(scheduled, name)}, (Step(function=name, roles=lowering.roles),), lowering)
 
 

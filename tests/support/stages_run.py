@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,7 @@ def run_tflite(
     *,
     target: str = "host",
     configs: Mapping[str, Mapping[str, Any]] | None = None,
+    flags: Sequence[str] = ("-O1",),
 ) -> list[Inference]:
     """A TFLite model through import, layout, quantize, tensorize and emit, then built and run on `target`."""
     path = tflite if isinstance(tflite, Path) else folder / "model.tflite"
@@ -83,4 +84,4 @@ def run_tflite(
         path.write_bytes(tflite)
     chosen = target_named(target)
     artifacts = run_stages(FileModel(file=str(path)), chosen, folder / "artifacts", configs=configs)
-    return run_emitted(artifacts["emit"], chosen, inferences)
+    return run_emitted(artifacts["emit"], chosen, inferences, flags=flags)

@@ -145,6 +145,11 @@ class Core(StrictModel):
         vectors = ("vlen",) if self.vlen else ()
         return frozenset((self.family, *self.isa.split("+"), *self.extensions, *versions, *vectors))
 
+    @property
+    def flushes_subnormals(self) -> bool:
+        """True if vector instructions flush subnormal floats to zero, as those of MVE do."""
+        return "mve.fp" in self.features
+
     @model_validator(mode="after")
     def _computes(self) -> Core:
         if not self.kernels:

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from stages.lower.codegen.lower import CFunction, Param
 from stages.lower.codegen.printer import ctype
 
+FLOAT_VECTORS = "include/float_vectors.h"
+"""Kernel header for functions of cores whose vectors flush subnormal numbers."""
 _WIDTH = 116
 
 
 @dataclass(frozen=True)
 class Text:
-    """A function as written to layers.c."""
+    """A function as written to layers.c. `attributes` precede its definition."""
 
     signature: str
     body: str
+    attributes: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class LayerFunction:
 
     roles    its arguments in order
     scratch  bytes by scratch name
-    headers  C library headers that it and its static `steps` need
+    headers  C library headers and kernel headers that it and its static `steps` need
     """
 
     name: str
@@ -46,13 +49,16 @@ def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFu
     With `may_overlay` an output may share the memory of an input, so neither is `restrict`.
     """
     used = [_used(function) for function in functions]
-    steps = tuple(Text(_signature(f.name, p, may_overlay), f.body) for f, p in zip(functions, used, strict=True))
+    texts = [text for f, p in zip(functions, used, strict=True) for text in _texts(f, p, may_overlay)]
     scratch = scratch_of(functions)
     headers = frozenset(header for function in functions for header in function.headers)
     if any(param.dtype == "bool" for params in used for param in params):
         headers |= {"<stdbool.h>"}
+    if any(function.floats for function in functions):
+        headers |= {FLOAT_VECTORS}
     if len(functions) == 1:
-        return LayerFunction(functions[0].name, tuple(p.role for p in used[0]), scratch, steps[0], headers)
+        *steps, text = texts
+        return LayerFunction(functions[0].name, tuple(p.role for p in used[0]), scratch, text, headers, tuple(steps))
     name = functions[0].name.rsplit("_step", 1)[0]
     merged = _merge(used)
     names = {param.role: param.name for param in merged}
@@ -60,7 +66,34 @@ def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFu
         call(function.name, [names[p.role] for p in params]) for function, params in zip(functions, used, strict=True)
     ]
     text = Text(_signature(name, merged, may_overlay), "".join(f"    {line}\n" for line in calls))
-    return LayerFunction(name, tuple(p.role for p in merged), scratch, text, headers, steps)
+    return LayerFunction(name, tuple(p.role for p in merged), scratch, text, headers, tuple(texts))
+
+
+def _texts(function: CFunction, params: Sequence[Param], overlay: bool) -> list[Text]:
+    """Return the function, after the functions that it calls.
+
+    A function with vectors that flush subnormal numbers runs again without vectors if they flushed one. That needs its
+    inputs, so a function that may write over them has no vectors.
+    """
+    name = function.name
+    if function.floats != "vectors" or overlay:
+        return [
+            Text(_signature(name, params, overlay), function.body, "WITHOUT_FLOAT_VECTORS" if function.floats else "")
+        ]
+    called = {part: call(f"{name}_{part}", [p.name for p in params]) for part in ("body", "vectors", "scalars")}
+    guarded = (
+        "    uint32_t flags = fl_begin_vectors();\n\n"
+        f"    {called['vectors']}\n"
+        "    if (fl_end_vectors(flags) != 0) {\n"
+        f"        {call(f'{name}_scalars', [p.name for p in params], indent=8)}\n"
+        "    }\n"
+    )
+    return [
+        Text(_signature(f"{name}_body", params, overlay), function.body, "ALWAYS_INLINE"),
+        Text(_signature(f"{name}_vectors", params, overlay), f"    {called['body']}\n", "WITH_FLOAT_VECTORS"),
+        Text(_signature(f"{name}_scalars", params, overlay), f"    {called['body']}\n", "WITHOUT_FLOAT_VECTORS"),
+        Text(_signature(name, params, overlay), guarded),
+    ]
 
 
 def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:

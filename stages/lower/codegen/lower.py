@@ -39,6 +39,7 @@ class CFunction:
 
     used     names of the parameters that the body mentions
     headers  C library headers that it includes
+    floats   attribute of the PrimFunc (stages.tensorize.float_vectors), or ''
     """
 
     name: str
@@ -46,6 +47,7 @@ class CFunction:
     body: Body
     used: frozenset[str]
     headers: frozenset[str] = frozenset()
+    floats: str = ""
 
 
 def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> dict[str, CFunction]:
@@ -64,7 +66,8 @@ def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> di
         module = tvm.IRModule({"main": func.with_attr("target", target)})
         printed = print_function(tirx.transform.LowerIntrin()(module)["main"])
         named = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(printed.parameters, params, strict=True))
-        out[name] = CFunction(name, named, printed.body, printed.used, printed.headers)
+        floats = str((functions[name].attrs or {}).get("floats", ""))
+        out[name] = CFunction(name, named, printed.body, printed.used, printed.headers, floats)
     return {name: out[name] for name in functions}
 
 

@@ -3,6 +3,7 @@
 
 #include "elements.h"
 #include "float_bits.h"
+#include "float_vectors.h"
 
 INLINE void dequantize(const uint8_t *x, float *y, int32_t count, int32_t step, float scale, int32_t zero_point,
                        int is_unsigned)
@@ -16,11 +17,13 @@ INLINE void dequantize(const uint8_t *x, float *y, int32_t count, int32_t step, 
     }
 }
 
+WITHOUT_FLOAT_VECTORS
 void fl_dequantize_s8(const int8_t *x, float *y, int32_t count, int32_t step, float scale, int32_t zero_point)
 {
     dequantize((const uint8_t *)x, y, count, step, scale, zero_point, 0);
 }
 
+WITHOUT_FLOAT_VECTORS
 void fl_dequantize_u8(const uint8_t *x, float *y, int32_t count, int32_t step, float scale, int32_t zero_point)
 {
     dequantize(x, y, count, step, scale, zero_point, 1);

@@ -9,6 +9,7 @@ static float sigmoid(float x)
     return 1.0f / (1.0f + expf(-x));
 }
 
+WITHOUT_FLOAT_VECTORS
 void fl_gru_f32(const float *x, const float *input, const float *recurrent, const float *bias, float *hidden, float *y,
                 float *w, const void *parameters)
 {

@@ -1,6 +1,8 @@
 /* LSTM of one row in float32. Sums are added in the order of their indices. */
 #include "float_lstm.h"
 
+#include "float_vectors.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +12,8 @@ static float sigmoid(float x)
 }
 
 /* Add the products of a row and the interleaved weights of four gates. */
-static void add_products(float *restrict gates, const float *restrict x, const float *restrict weights, int32_t count)
+static ALWAYS_INLINE void add_products(float *restrict gates, const float *restrict x, const float *restrict weights,
+                                       int32_t count)
 {
     const float *second = weights + count, *third = second + count, *fourth = third + count;
     float sum0 = gates[0], sum1 = gates[1], sum2 = gates[2], sum3 = gates[3];
@@ -27,6 +30,7 @@ static void add_products(float *restrict gates, const float *restrict x, const f
     gates[3] = sum3;
 }
 
+WITHOUT_FLOAT_VECTORS
 void fl_lstm_f32(const float *x, const float *input, const float *recurrent, const float *bias, float *hidden,
                  float *cell, float *y, float clip, const void *parameters)
 {

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "float_vectors.h"
+
 /* activation: 0 none, 1 relu, 2 tanh */
 struct fl_float_rnn {
     int32_t units, depth, activation;
@@ -20,7 +22,7 @@ void fl_gru_f32(const float *x, const float *input, const float *recurrent, cons
                 float *w, const void *parameters);
 
 /* Add the products in the order of their indices, four in each round of the loop. */
-static inline float fl_add_products_f32(float sum, const float *a, const float *b, int32_t count)
+static ALWAYS_INLINE float fl_add_products_f32(float sum, const float *a, const float *b, int32_t count)
 {
     for (; count >= 4; count -= 4, a += 4, b += 4) {
         sum += a[0] * b[0];

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+WITHOUT_FLOAT_VECTORS
 void fl_rnn_f32(const float *x, const float *input, const float *recurrent, const float *bias, float *hidden, float *y,
                 const void *parameters)
 {

@@ -1,9 +1,11 @@
 /* SVDF of one row in float32, the sums in the order of their indices. */
 #include "float_svdf.h"
 
+#include "float_vectors.h"
+
 #include <string.h>
 
-static float dot(const float *a, const float *b, int32_t count)
+static ALWAYS_INLINE float dot(const float *a, const float *b, int32_t count)
 {
     float sum = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -12,6 +14,7 @@ static float dot(const float *a, const float *b, int32_t count)
     return sum;
 }
 
+WITHOUT_FLOAT_VECTORS
 void fl_svdf_f32(const float *x, const float *feature, const float *time, const float *bias, float *state, float *y,
                  float low, float high, const void *parameters)
 {

@@ -4,6 +4,9 @@
 #pragma STDC FP_CONTRACT OFF
 #else
 #pragma GCC optimize("fp-contract=off")
+#ifdef __ARM_FEATURE_MVE
+#pragma GCC optimize("no-tree-vectorize") /* vectors flush subnormal numbers (float_vectors.h) */
+#endif
 #endif
 #define NAME(function) NAMEF_(function)
 #define NAMEF_(function) fl_##function##_f32

@@ -1,6 +1,8 @@
 /* TFLM's signal operators with state; the formulas are in stages/ir/operators/signal_memory.py. */
 #include "signal_memory.h"
 
+#include "float_vectors.h"
+
 #include <stdbool.h>
 
 typedef uint32_t __attribute__((may_alias)) word;
@@ -92,6 +94,7 @@ static inline float sum32(float a, float b) { return a + b; }
     }
 
 OVERLAP_ADD(fl_signal_overlap_add_s16, int16_t, sum16)
+WITHOUT_FLOAT_VECTORS
 OVERLAP_ADD(fl_signal_overlap_add_f32, float, sum32)
 
 /* Return whether the next row completes a stack, and update the number of waiting rows. */
