@@ -15,13 +15,14 @@ import numpy as np
 
 from stages.import_model.normalize import Normalized
 from stages.import_model.normalize.graph import OneGraph, one_graph
-from stages.ir.model_info import ModelInfo, TensorInfo
+from stages.ir.model_info import TensorInfo
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.chain.frontends.base import Features, Frontend
 from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.smooth import smoother
 from stages.ir.models.chain.spec import ChainModel, FrontendPart, NetworkPart, SmoothPart
 from stages.ir.models.chain.window import sliding_window
+from stages.ir.models.onnx_names import OnnxNetwork
 from stages.ir.models.tflite_reader import read
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.declaration import INTEGERS
@@ -41,6 +42,11 @@ class Network:
     at: int
     name: str
     file: Normalized
+
+    def end_name(self, index: int) -> str:
+        """Return the name of an input or output, in an ONNX file that of its value."""
+        names = {index: traced.name for network, _ in self.file.onnx for index, traced in network.names.items()}
+        return names.get(index, self.file.info.tensors[index].name)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,8 @@ def joined(chain: ChainModel, networks: Sequence[Network]) -> Joined:
         for note in network.file.notes
     ]
     return Joined(
-        Normalized(data, read(data, "the chain"), "", tuple(notes), writer.rules or None), tuple(writer.parts)
+        Normalized(data, read(data, "the chain"), "", tuple(notes), writer.rules, tuple(writer.onnx)),
+        tuple(writer.parts),
     )
 
 
@@ -167,6 +174,8 @@ class _Writer:
         self.graph = OneGraph([], [memoryview(b"")])
         self.parts: list[Part] = []
         self.rules: dict[int, Mapping[str, Any]] = {}
+        self.onnx: list[tuple[OnnxNetwork, bytes]] = []
+        self._places: dict[int, int] = {}  # of the tensors of the last file
 
     def end(self, name: str) -> None:
         """End a part."""
@@ -184,7 +193,7 @@ class _Writer:
     ) -> list[TensorInfo]:
         """Append a network and its adapters to the part before it."""
         info, file = network.file.info, network.file
-        sources = _sources(info, network.at, name, part, previous, outputs)
+        sources = _sources(network, name, part, previous, outputs)
         bound: list[int | None] = []
         for index, source in zip(info.inputs, sources, strict=True):
             if source is None:
@@ -194,8 +203,13 @@ class _Writer:
             data = _adapter(source, reader, part, name, previous, frontend)
             bound.append(source.index if data is None else self.add(data, name, [source.index])[0].index)
         start = len(self.graph.operators)
-        results = self.add(file.data, name, bound)
-        self.rules |= {start + number: rule for number, rule in (file.rules or {}).items()}
+        results = [
+            replace(tensor, name=network.end_name(index))
+            for index, tensor in zip(info.outputs, self.add(file.data, name, bound), strict=True)
+        ]
+        self.rules |= {start + number: rule for number, rule in file.rules.items()}
+        for of_onnx, original in file.onnx:
+            self.onnx.append((of_onnx.moved(f"{network.at}.onnx", start, self._places), original))
         used = {source.index for source in sources if source is not None}
         self.graph.outputs += [tensor.index for tensor in outputs if tensor.index not in used]
         return results
@@ -230,6 +244,7 @@ class _Writer:
         for index, source in zip(info.inputs, sources, strict=True):
             if source is None:
                 joined_graph.inputs.append(places[index])
+        self._places = places
         return [replace(info.tensors[index], index=places[index]) for index in info.outputs]
 
     def _code(self, code: Any) -> int:
@@ -242,21 +257,21 @@ class _Writer:
 
 
 def _sources(
-    info: ModelInfo, at: int, name: str, part: NetworkPart, previous: str, outputs: Sequence[TensorInfo]
+    network: Network, name: str, part: NetworkPart, previous: str, outputs: Sequence[TensorInfo]
 ) -> list[TensorInfo | None]:
     """Return the connected output for each input of a network; None for an input of the chain."""
+    info = network.file.info
     if not previous:
         return [None] * len(info.inputs)
-    inputs = [info.tensors[index] for index in info.inputs]
+    names = [network.end_name(index) for index in info.inputs]
     if part.inputs is None:
-        if len(inputs) != len(outputs):
+        if len(names) != len(outputs):
             raise StageError(
-                f"{previous} has {len(outputs)} outputs, {name} {len(inputs)} inputs",
-                hint=f"Connect them by name: inputs: {{{escape.name(inputs[0].name)}: {_own(outputs[0], previous)}}}",
+                f"{previous} has {len(outputs)} outputs, {name} {len(names)} inputs",
+                hint=f"Connect them by name: inputs: {{{escape.name(names[0])}: {_own(outputs[0], previous)}}}",
             )
         return [*outputs]
     by_name = {_own(tensor, previous): tensor for tensor in outputs}
-    names = [tensor.name for tensor in inputs]
     for key, value in part.inputs.items():
         for text, known, whose in (
             (key, names, f"{name} has no input"),
@@ -266,9 +281,9 @@ def _sources(
                 raise StageError(
                     f"{whose} {escape.quoted(text)}",
                     hint=f"It has {several([*map(escape.name, known)], 10)}.",
-                    at=("model", "chain", at, "inputs", key),
+                    at=("model", "chain", network.at, "inputs", key),
                 )
-    return [by_name[part.inputs[tensor.name]] if tensor.name in part.inputs else None for tensor in inputs]
+    return [by_name[part.inputs[own]] if own in part.inputs else None for own in names]
 
 
 def _own(tensor: TensorInfo, part: str) -> str:
@@ -296,18 +311,26 @@ def _adapter(
     sizes, wanted = ([size for size in tensor.shape if size != 1] for tensor in (source, reader))
     if prod(sizes) != prod(reader.shape):
         if frontend is None:  # _features has compared them
-            raise StageError(f"{previous} writes {list(source.shape)}; {name} reads {list(reader.shape)}")
+            raise _other_shape(source, reader, name, previous)
         channels = frontend.feature_channels
         rows = b.reshape(x, (prod(sizes) // channels, channels), name="frames")
         x = sliding_window(b, rows, prod(reader.shape) // channels)
     elif sizes != wanted and (frontend is None or len(wanted) > 1):
-        raise StageError(f"{previous} writes {list(source.shape)}; {name} reads {list(reader.shape)}")
+        raise _other_shape(source, reader, name, previous)
     if x.shape != reader.shape:
         x = b.reshape(x, reader.shape, name="input")
     if x.index == 0:
         return None
     b.output(x)
     return b.build()
+
+
+def _other_shape(source: TensorInfo, reader: TensorInfo, name: str, previous: str) -> StageError:
+    is_moved = len(source.shape) == 4 and sorted(source.shape) == sorted(reader.shape)
+    return StageError(
+        f"{previous} writes {list(source.shape)}; {name} reads {list(reader.shape)}",
+        hint="For images of an ONNX file with channels last, set `layout: nhwc` in its part." if is_moved else "",
+    )
 
 
 def _is_other_type(source: TensorInfo, reader: TensorInfo) -> bool:

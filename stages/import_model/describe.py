@@ -10,6 +10,7 @@ import numpy as np
 
 from stages.ir.model_info import ModelInfo
 
+_NO_RULES: Mapping[int, Mapping[str, Any]] = {}
 # Enumerations of the schema that occur in options, by field.
 _NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Padding"}
 
@@ -44,18 +45,18 @@ def _json_value(schema: Any, key: str, value: Any) -> Any:
 
 
 def describe(
-    info: ModelInfo, options: list[dict[str, Any]], rules: Mapping[int, Mapping[str, Any]] | None = None
+    info: ModelInfo, options: list[dict[str, Any]], rules: Mapping[int, Mapping[str, Any]] = _NO_RULES
 ) -> dict[str, Any]:
     """Return the contents of tensors.json.
 
         {tensors: [{index, name, shape, dtype, scales, zero_points, axis, constant}],
-         operators: [{index, op, inputs, outputs, options, intermediates, rule}], inputs, outputs, arithmetic}
+         operators: [{index, op, inputs, outputs, options, intermediates, rule}], inputs, outputs}
 
     - Tensors and operators are in file order. `inputs` and `outputs` are tensor indices; -1 is an absent input.
     - `scales` are float32 values of the file, written so that they read back exactly. `axis` is null for one scale or
       none.
     - `intermediates` is present if the operator has such tensors.
-    - `arithmetic: onnxruntime` and `rule` are present for networks from ONNX. Keys of `rule`: `sums` (`float`: in real
+    - `rule` is present for operators from ONNX, whose arithmetic is ONNX Runtime's. Its keys: `sums` (`float`: in real
       numbers, `integer`: in integers), `rounded_bias` (a float bias was rounded to integers), `table` with the name of
       its `function`, `lowered` (stages.ir.arithmetic.pairs).
     """
@@ -80,15 +81,11 @@ def describe(
             "outputs": list(operator.outputs),
             "options": options[operator.index],
             **({"intermediates": list(operator.intermediates)} if operator.intermediates else {}),
+            **({"rule": dict(rules[operator.index])} if operator.index in rules else {}),
         }
         for operator in info.operators
     ]
-    described = {"tensors": tensors, "operators": operators, "inputs": [*info.inputs], "outputs": [*info.outputs]}
-    if rules is None:
-        return described
-    for index, rule in rules.items():
-        operators[index]["rule"] = dict(rule)
-    return {**described, "arithmetic": "onnxruntime"}
+    return {"tensors": tensors, "operators": operators, "inputs": [*info.inputs], "outputs": [*info.outputs]}
 
 
 def dump(description: dict[str, Any]) -> str:

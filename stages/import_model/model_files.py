@@ -8,7 +8,7 @@ from typing import Any
 
 from stages.base import ActionInputs, StageError, Tool
 from stages.ir.models.chain.spec import ChainModel
-from stages.ir.models.sources import ModelSource
+from stages.ir.models.sources import ModelSource, networks_of
 from stages.ir.models.spec import ONNX_OPTIONS, NetworkSource, PluginModel, is_onnx
 from stages.support.messages import escape
 
@@ -19,7 +19,7 @@ def model_inputs(model: ModelSource) -> ActionInputs:
     """Return the inputs of a stage that reads the recipe's model: its files, code, entry, and ONNX's reader."""
     from stages.support.system.loaded_code import package_files
 
-    networks = [*model.networks.values()] if isinstance(model, ChainModel) else [model]
+    networks = networks_of(model)
     return ActionInputs(
         tools=(Tool("onnx", package="onnx", group="onnx"),) if any(map(is_onnx, networks)) else (),
         files=lambda root: model_files(model, root),

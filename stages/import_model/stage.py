@@ -4,13 +4,14 @@ Artifact:
 
 - model.tflite: the file unchanged, or normalized (stages.import_model.normalize), or converted from ONNX
   (stages.import_model.onnx); after the stage ptq, its quantized file
-- model.onnx and onnx.json: the ONNX file and its tensor names (stages.ir.models.onnx_names), for ONNX models
+- model.onnx and onnx.json, for an ONNX model: the file, and its operators and tensors in model.tflite
+  (stages.ir.models.onnx_names); in a chain <number of the part>.onnx
 - module.json: the Relax module (stages.ir.relax_module)
 - tensors.json: tensors and operators (stages.import_model.describe)
 - import.json: {name, sha256 and bytes of the original file, operators, macs, signature, warnings}; sample_rate of
   input 0, for a chain with a front end
 - window.tflite: for an incremental network (stages.import_model.incremental) the same with the network over the whole
-  window; import.json then has incremental: {frames, window}
+  window, and window_onnx.json as onnx.json; import.json then has incremental: {frames, window}
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool, error_at
 from stages.import_model.model_files import model_bytes, model_files, model_inputs, model_name
 from stages.ir.models.chain.spec import ChainModel
-from stages.ir.models.spec import FileModel, UrlModel, is_onnx
+from stages.ir.models.spec import FileModel, NetworkSource, UrlModel, is_onnx
 from stages.ir.operators.declaration import NARROW
 from stages.support.messages import escape
 
@@ -92,7 +93,6 @@ class ImportStage(Stage[ImportConfig]):
         source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
         quantized = "ptq" in job.inputs
         parts: tuple[Any, ...] = ()
-        of_onnx = is_onnx(job.model) and not quantized
         if isinstance(job.model, ChainModel) and not quantized:
             joined_model, windowed = _joined(job.model, job.files)
             parts = joined_model.parts
@@ -100,16 +100,17 @@ class ImportStage(Stage[ImportConfig]):
         else:
             assert not isinstance(job.model, ChainModel)
             data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job.model, job.files)
-            normalized_model = (_from_onnx if of_onnx else _from_tflite)(job, data, escape.name(source, 200))
+            normalized_model = _network(job.model, data, escape.name(source, 200), quantized=quantized)
             windowed = _of_frames(getattr(job.model, "window", None), normalized_model, escape.name(source, 200))
         normalized_model = windowed.network
         if windowed.facts:
             (job.out / WINDOW).write_bytes(windowed.whole.data)
+            _write_networks(job.out, "window", windowed.whole)
         info = normalized_model.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(normalized_model.data, info)
-        if not of_onnx:
-            _check_litert(normalized_model, source)
+        _check_litert(normalized_model, source)
+        _write_networks(job.out, "model", normalized_model)
         (job.out / MODEL).write_bytes(normalized_model.data)
         save_module(module, job.out)
         (job.out / TENSORS).write_text(
@@ -167,14 +168,13 @@ class _Windowed:
 def _joined(chain: ChainModel, files: Mapping[str, Path]) -> tuple[Joined, _Windowed]:
     """Return the joined file of a chain. Raises StageError, as its networks' imports and for parts that do not fit."""
     from stages.import_model.chain import Network, joined
-    from stages.import_model.normalize import normalized
 
     names, windowed = {}, {}
     for at, part in chain.networks.items():
         prefix, name = f"{at}: ", model_name(part)
         own_files = {key.removeprefix(prefix): path for key, path in files.items() if key.startswith(prefix)}
         with _part_errors(at):
-            network = normalized(model_bytes(part, own_files), escape.name(name), getattr(part, "signature", None))
+            network = _network(part, model_bytes(part, own_files), escape.name(name))
         frames = chain.frontend.frames if chain.frontend is not None and at == 1 else None
         with _part_errors(at), error_at("model", "incremental"):
             names[at], windowed[at] = name, _of_frames(part.window, network, escape.name(name), frames)
@@ -197,11 +197,32 @@ def _part_errors(number: int) -> Iterator[None]:
         raise
 
 
-def _from_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
-    from stages.import_model.normalize import normalized
+def _network(model: NetworkSource, data: bytes, source: str, *, quantized: bool = False) -> Normalized:
+    """Return a network as a normalized TFLite file. quantized: `data` is ptq's file, which has one graph."""
+    from stages.import_model.normalize import Normalized, normalized
+    from stages.ir.models.onnx_names import OnnxNetwork
+    from stages.ir.models.tflite_reader import read
 
-    # The quantized file of ptq has one graph.
-    return normalized(data, source, None if "ptq" in job.inputs else getattr(job.model, "signature", None))
+    if quantized or not is_onnx(model):
+        return normalized(data, source, None if quantized else getattr(model, "signature", None))
+    from stages.import_model.onnx import convert
+
+    assert isinstance(model, FileModel | UrlModel)
+    converted = convert(data, source, model.shapes or {}, model.layout or "nchw", model.constants, model.states)
+    info = read(converted.data, source)
+    network = OnnxNetwork("model.onnx", (0, len(info.operators)), info.inputs, info.outputs, converted.names)
+    return Normalized(converted.data, info, "", converted.notes, converted.rules, onnx=((network, converted.original),))
+
+
+def _write_networks(folder: Path, stem: str, model: Normalized) -> None:
+    """Write the ONNX networks of the TFLite file `stem`."""
+    from stages.ir.models.onnx_names import networks_to_json
+    from stages.ir.reference.onnx_runtime import networks_file
+
+    for network, original in model.onnx:
+        (folder / network.file).write_bytes(original)
+    if model.onnx:
+        (folder / networks_file(stem)).write_text(networks_to_json([network for network, _ in model.onnx]))
 
 
 def _of_frames(options: Incremental | None, network: Normalized, name: str, frames: int | None = None) -> _Windowed:
@@ -222,29 +243,15 @@ def _of_frames(options: Incremental | None, network: Normalized, name: str, fram
     return _Windowed(replace(network, data=new.data, info=new.info, notes=notes), whole, new.facts)
 
 
-def _from_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
-    """Convert an ONNX file, and write what its reference needs: the file and its tensor names."""
-    from stages.import_model.normalize import Normalized
-    from stages.import_model.onnx import convert
-    from stages.ir.models.onnx_names import names_to_json
-    from stages.ir.models.tflite_reader import read
-    from stages.ir.reference.onnx_runtime import NAMES, ONNX_FILE
-
-    assert isinstance(job.model, FileModel | UrlModel)
-    model = job.model
-    converted = convert(data, source, model.shapes or {}, model.layout or "nchw", model.constants, model.states)
-    (job.out / ONNX_FILE).write_bytes(converted.original)
-    (job.out / NAMES).write_text(names_to_json(converted.names))
-    return Normalized(converted.data, read(converted.data, source), "", converted.notes, converted.rules)
-
-
 def _check_litert(normalized_model: Normalized, source: str) -> None:
-    """Raise StageError if LiteRT, the reference, does not load the file."""
+    """Raise StageError if LiteRT, the reference, does not load the file. Networks from ONNX are left out."""
     from stages.ir.models.tflite_reader import read
+    from stages.ir.reference.onnx_runtime import partitions_of
     from stages.ir.reference.partitions import partitions
     from stages.ir.reference.probe import check_loads
 
-    for partition in partitions(normalized_model.data, normalized_model.info):
+    networks = partitions_of([network for network, _ in normalized_model.onnx], normalized_model.info)
+    for partition in partitions(normalized_model.data, normalized_model.info, networks):
         if partition.model:
             is_whole = partition.model is normalized_model.data
             check_loads(partition.model, normalized_model.info if is_whole else read(partition.model, source), source)

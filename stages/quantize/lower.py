@@ -59,7 +59,6 @@ class _Lowering:
         self.module, self.twice = module, twice
         self.file_tensors: list[dict[str, Any]] = description["tensors"]
         self.file_inputs = {entry["index"]: entry["inputs"] for entry in description["operators"]}
-        self.onnx = description.get("arithmetic") == "onnxruntime"
         self.between = {entry["index"]: entry.get("intermediates", ()) for entry in description["operators"]}
         self.rules = {entry["index"]: entry.get("rule") for entry in description["operators"]}
         self.options = {entry["index"]: entry["options"] for entry in description["operators"]}
@@ -117,9 +116,9 @@ class _Lowering:
         outputs = [self.writer.tensor(tensor) for tensor in file_outputs]
         file_inputs = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
         options, rule = self.options.get(call.index, {}), self.rules.get(call.index)
-        rule = {**(rule or {}), "twice": self.twice}
+        onnx, rule = rule is not None, {**(rule or {}), "twice": self.twice}
         intermediates = [self.file_tensors[i] for i in self.between.get(call.index, ())]
-        operator = Operator(call, inputs, outputs, options, file_inputs, intermediates, onnx=self.onnx, rule=rule)
+        operator = Operator(call, inputs, outputs, options, file_inputs, intermediates, onnx=onnx, rule=rule)
         self.writer.operator = operator
         try:
             self._layers(operator)
@@ -133,7 +132,7 @@ class _Lowering:
 
     def _layers(self, operator: Operator) -> None:
         call, pattern = operator.call, pattern_of(operator.call.op)
-        pattern = ONNX_PATTERNS.get(call.op, pattern) if self.onnx else pattern
+        pattern = ONNX_PATTERNS.get(call.op, pattern) if operator.onnx else pattern
         floats = all(tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs))
         declaration = OPERATORS.get(call.op)
         is_plugin = call.op not in PATTERNS and (not floats or call.op.startswith(CUSTOM))

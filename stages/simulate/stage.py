@@ -76,14 +76,15 @@ class SimulateStage(Stage[SimulateConfig]):
             return
         from stages.ir.models.index_ranges import imported_rules
         from stages.ir.models.local_model import local_model
+        from stages.ir.models.sources import networks_of
         from stages.ir.models.spec import is_onnx
         from stages.ir.operators.table import has_state
         from stages.ir.samples.network import inputs_and_classes
         from stages.ir.samples.wav import model_rate
         from stages.simulate.inputs import check_files
 
-        info = local_model(model, root, made)
-        rules = imported_rules(made["import"]) if is_onnx(model) and "import" in made else None
+        info, of_onnx = local_model(model, root, made), any(map(is_onnx, networks_of(model)))
+        rules = imported_rules(made["import"]) if of_onnx and "import" in made else None
         ports, classes = (None, None) if info is None else inputs_and_classes(info, rules)
         has_step = config.inputs.audio is not None and config.inputs.audio.step is not None
         stateful = has_step and info is not None and has_state(info)

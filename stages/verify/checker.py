@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,10 @@ class _Checker:
         litert: LiteRT | None,
         formulas: Formulas | None,
         window: WholeWindow | None = None,
+        networks: Sequence[OnnxLayers] = (),
     ) -> None:
         self.reference, self.records, self.tolerance = reference, records, tolerance
-        self.litert, self.formulas, self.window = litert, formulas, window
+        self.litert, self.formulas, self.window, self.networks = litert, formulas, window, networks
         self.distance = {"outputs": Distance(), "layers": Distance()}
         self.wrong_values = 0
         self.first_output: _Mismatch | None = None
@@ -72,8 +73,8 @@ class _Checker:
                 self.formulas.reset()
             if self.window is not None:
                 self.window.reset()
-        if isinstance(self.reference, OnnxLayers):
-            self.reference.firmware_has(self._tensors(index), self.tolerance)
+        for network in self.networks:
+            network.firmware_has(self._tensors(index), self.tolerance)
         expected = self.reference.run(records.inputs_of(index))
         actual = records.outputs.row(index)
         if self.window is not None:
@@ -199,6 +200,7 @@ def check(
     litert: LiteRT | None = None,
     formulas: Formulas | None = None,
     window: WholeWindow | None = None,
+    networks: Sequence[OnnxLayers] = (),
 ) -> dict[str, Any]:
     """Compare all inferences and return the content of verify.json.
 
@@ -208,6 +210,7 @@ def check(
     litert     LiteRT or ONNX Runtime if `reference` is the integer graph; `distance` is measured from it
     formulas   check of plug-in layers
     window     check of an incremental network against the whole window
+    networks   the networks from ONNX in `reference` that are checked layer by layer
 
     An inference that differs after the reference overflowed float32 is not verified; `overflowed` has its name and
     the tensor. Inferences with near ties after float layers (stages.verify.float_ties) are verified except for the
@@ -219,8 +222,8 @@ def check(
     count = records.inputs.count
     if not count:
         raise StageError("nothing to verify: the firmware got no inputs")
-    without = _with_rest_of_sequences(records, without)
-    work = _Checker(reference, records, tolerance, litert, formulas, window)
+    without = with_rest_of_sequences(records, without)
+    work = _Checker(reference, records, tolerance, litert, formulas, window, networks)
     for index in range(count):
         if index not in without:
             begins(index)
@@ -256,10 +259,10 @@ def check(
     }
 
 
-def _with_rest_of_sequences(records: Records, without: Collection[int]) -> Collection[int]:
+def with_rest_of_sequences(records: Records, without: Collection[int]) -> set[int]:
     """Add the inferences after a skipped one in its sequence: the reference has no state for them."""
     if not records.stateful:
-        return without
+        return {*without}
     skipped: set[int] = set()
     for index in range(records.inputs.count):
         if index in without or (index - 1 in skipped and not records.is_first(index)):

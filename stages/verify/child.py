@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,8 +137,7 @@ def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
 
 def check_job(job: dict[str, Any], send: Callable[..., None]) -> None:
     """Check a job of `_run_child`. `send` gets {inference} when one begins, then {result} or {error, hint}."""
-    from stages.ir.reference.onnx_runtime import OnnxReference, onnx_reference
-    from stages.ir.reference.partitions import reference_of
+    from stages.ir.reference.onnx_runtime import imported_reference, onnx_networks
     from stages.verify.checker import check
     from stages.verify.graph_reference import GraphReference
     from stages.verify.onnx import check_onnx
@@ -148,16 +148,19 @@ def check_job(job: dict[str, Any], send: Callable[..., None]) -> None:
     try:
         records = Records.read(Path(job["emitted"]), Path(job["simulated"]))
         model = Path(job["model"])
-        litert = onnx_reference(model.parent, records.name) or reference_of(model.read_bytes(), name=records.name)
+        of_onnx, load = bool(onnx_networks(model)), partial(imported_reference, model, records.name)
         folder = Path(job["emitted"]) / GRAPH_REFERENCE
         has_graph = folder.is_dir()
 
         def begins(index: int) -> None:
             send(inference=index)
 
-        if isinstance(litert, OnnxReference) and not has_graph:
-            result = check_onnx(litert, model.parent, Path(job["graph"]), records, job["tolerance"], begins)
+        window = None if has_graph else whole_window(model.parent, job["tolerance"])
+        if of_onnx and not has_graph:
+            places = model.parent, Path(job["graph"])
+            result = check_onnx(load, *places, records, job["tolerance"], begins, job["without"], window)
         else:
+            litert = load()
             result = check(
                 GraphReference(folder) if has_graph else litert,
                 records,
@@ -165,8 +168,8 @@ def check_job(job: dict[str, Any], send: Callable[..., None]) -> None:
                 begins,
                 without=job["without"],
                 litert=litert if has_graph else None,
-                formulas=_formulas(Path(job["graph"]), litert, job["tolerance"]),
-                window=None if has_graph else whole_window(model.parent, job["tolerance"]),
+                formulas=None if of_onnx else _formulas(Path(job["graph"]), litert, job["tolerance"]),
+                window=window,
             )
         send(result=result)
     except StageError as error:

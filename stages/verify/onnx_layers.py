@@ -11,7 +11,8 @@ near ties only, the graph continues with the firmware's integers.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.ir.graph import Graph, Layer, Quantize
+from stages.ir.graph import Graph, Layer, Quantize, Tensor
 from stages.ir.model_info import ModelInfo
 from stages.ir.operators.arithmetic import Add, Mul
 from stages.ir.operators.concat_and_split import Concatenation
@@ -46,24 +47,49 @@ class Ties:
     differing: int = 0
 
 
+def _part(graph: Graph, operators: Collection[int], inputs: Collection[int]) -> list[Layer]:
+    """Return the layers of a part of the graph, with those that only change the layout."""
+    known = {tensor.name for tensor in graph.tensors.values() if tensor.constant or tensor.tflite_index in inputs}
+    layers = []
+    for layer in graph.layers:
+        changes_layout = layer.tflite_op is None and known.issuperset(layer.inputs)
+        if changes_layout or (layer.tflite_op is not None and layer.tflite_op[0] in operators):
+            layers.append(layer)
+            known.update(layer.outputs)
+    return layers
+
+
 class OnnxLayers:
     """Reference that runs the integer graph and checks every layer. `ties` has the layers with float sums, by name."""
 
-    def __init__(self, folder: Path, description: Path, theirs: OnnxReference) -> None:
-        """Load the graph. folder: quantize's artifact; description: import's tensors.json."""
+    def __init__(
+        self, folder: Path, description: Path, theirs: OnnxReference, operators: Collection[int] | None = None
+    ) -> None:
+        """Load the graph.
+
+        folder       quantize's artifact
+        description  import's tensors.json
+        operators    of the network, if it is a part of a chain
+        """
         self.graph, self.theirs = Graph.load(folder), theirs
+        if operators is not None:
+            self.graph.layers = _part(self.graph, operators, theirs.info.inputs)
         self.rules: dict[int, Mapping[str, Any]] = {
             entry["index"]: entry.get("rule") or {} for entry in json.loads(description.read_text())["operators"]
         }
         self.ties: dict[str, Ties] = {}
-        self._producers = {name: layer for layer in self.graph.layers for name in layer.outputs}
         self._by_index = {t.tflite_index: t for t in self.graph.tensors.values() if t.tflite_index is not None}
+        self._tensors: dict[str, list[Tensor]] = defaultdict(list)
+        for index, tensor in self._by_index.items():
+            if theirs.has(index):
+                self._tensors[theirs.names[index].name].append(tensor)
         self.firmware: Mapping[int, tuple[Port, Array]] = {}
         self.tolerance = 0.0
         self._near: dict[str, tuple[Array, bool]] = {}
         self._customs = {index: operator for operator in theirs.customs for index in operator.outputs}
         self._values: dict[str, Array] = {}
         self._sessions: dict[str, Any] = {}
+        self._kept: dict[int, Array] = {}
 
     @property
     def described(self) -> str:
@@ -73,7 +99,8 @@ class OnnxLayers:
     @property
     def is_needed(self) -> bool:
         """Whether a layer has sums that may round differently in ONNX Runtime."""
-        return any("sums" in rule or "lowered" in rule for rule in self.rules.values())
+        rules = [self._rule(layer) for layer in self.graph.layers]
+        return any("sums" in rule or "lowered" in rule for rule in rules)
 
     @property
     def info(self) -> ModelInfo:
@@ -81,7 +108,9 @@ class OnnxLayers:
         return self.theirs.info
 
     def reset(self) -> None:
-        """Do nothing: the graph has no state."""
+        """Reset the states."""
+        self._kept = {}
+        self.theirs.reset()
 
     def firmware_has(self, tensors: Mapping[int, tuple[Port, Array]], tolerance: float) -> None:
         """Set the firmware's tensors of the next run, by index in the file, and the tolerance of its floats."""
@@ -100,13 +129,21 @@ class OnnxLayers:
         """Run the graph, check each layer, and return the outputs. Raises StageError for a layer that differs."""
         self.theirs.run(inputs)
         self._near = {}
-        self._values = dict(zip(self.graph.inputs, map(np.asarray, inputs), strict=True))
+        arrays = dict(zip(self.info.inputs, map(np.asarray, inputs), strict=True))
+        for state in self.theirs.states:
+            begin = state.traced.laid(state.begin, self.info.tensors[state.read].dtype)
+            arrays[state.read] = self._kept.get(state.read, begin)
+        self._values = {}
         for tensor in self.graph.tensors.values():
+            if tensor.tflite_index in arrays:
+                self._values[tensor.name] = arrays[tensor.tflite_index].reshape(tensor.shape)
             if tensor.constant:
                 self._values[tensor.name] = to_logical(self.graph.constants[tensor.name], tensor)
         for layer in self.graph.layers:
-            self._compute(layer)
-        return [as_in_file(self._values[name], self.graph.tensors[name].added) for name in self.graph.outputs]
+            if layer.outputs[0] not in self._values:
+                self._compute(layer)
+        self._kept = {state.read: self.tensor(state.written) for state in self.theirs.states}
+        return [self.tensor(index) for index in self.info.outputs]
 
     def _compute(self, layer: Layer) -> None:
         view, (out,) = self.graph.view(layer), layer.outputs
@@ -115,7 +152,7 @@ class OnnxLayers:
         inputs = [self._values[name] for name in layer.inputs if name in self._values]
         is_float = self.graph.tensors[out].dtype == "float32"
         after_floats = (is_float or isinstance(layer.op, Quantize)) and len(inputs) < len(layer.inputs)
-        if isinstance(layer.op, Float) or after_floats or (is_float and index in self._customs):
+        if isinstance(layer.op, Float) or layer.state or after_floats or (is_float and index in self._customs):
             if in_onnx:
                 self._values[out] = self._theirs(layer)
             return
@@ -181,7 +218,8 @@ class OnnxLayers:
         (out,), tensor = layer.outputs, self.graph.tensors[layer.outputs[0]]
         index = tensor.tflite_index
         port, theirs = self.firmware.get(-1 if index is None else index, (None, None))
-        if port is None or theirs is None or port.channels is not None or layer.inputs[0] in self.graph.inputs:
+        source = self.graph.tensors[layer.inputs[0]].tflite_index
+        if port is None or theirs is None or port.channels is not None or source in self.info.inputs:
             return
         quantized = theirs.reshape(tensor.shape)
         ours, distance = self._values[out], np.abs(quantized.astype(np.int64) - self._values[out].astype(np.int64))
@@ -207,19 +245,9 @@ class OnnxLayers:
         if custom is not None:
             return run_plug_in(custom, self.theirs.info, self._read)[custom.outputs.index(index)]
         goal = self.theirs.names[index].name
-        before = self._before(layer)
-        feeds = {}
-        for name in before:
-            tensor = self.graph.tensors[name]
-            assert tensor.tflite_index is not None
-            traced, original = self.theirs.names[tensor.tflite_index], self.theirs.original(tensor.tflite_index)
-            feeds[traced.name] = traced.original(self._values[name], str(original.dtype)).reshape(original.shape)
-        if goal in feeds:  # the same value in another order
-            values = feeds[goal]
-        else:
-            if goal not in self._sessions:
-                self._sessions[goal] = self._session(goal, before)
-            (values,) = self._sessions[goal].run([goal], feeds)
+        if (values := self._original(goal, besides=out)) is None:
+            runs = self._session(goal)
+            (values,) = runs.run([goal], {port.name: self._original(port.name) for port in runs.get_inputs()})
         tensor = self.graph.tensors[out]
         return self.theirs.names[index].laid(values, tensor.dtype).reshape(tensor.shape)
 
@@ -228,36 +256,32 @@ class OnnxLayers:
         tensor = self.theirs.info.tensors[index]
         return tensor.values() if tensor.data is not None else self.tensor(index)
 
-    def _before(self, layer: Layer) -> list[str]:
-        """Return the nearest tensors before the layer that the ONNX file has."""
-        names: list[str] = []
-        for name in layer.inputs:
-            tensor = self.graph.tensors[name]
-            if tensor.constant:
-                continue
-            if tensor.tflite_index is not None and self.theirs.has(tensor.tflite_index) and name in self._values:
-                names.append(name)
-            else:
-                names += self._before(self._producers[name])
-        return list(dict.fromkeys(names))
+    def _original(self, name: str, besides: str = "") -> Array | None:
+        """Return a value of the ONNX graph as ONNX Runtime has it, if a tensor of the run has it, not `besides`."""
+        for tensor in self._tensors[name]:
+            if tensor.name in self._values and tensor.name != besides:
+                assert tensor.tflite_index is not None
+                traced, original = self.theirs.names[tensor.tflite_index], self.theirs.original(tensor.tflite_index)
+                return traced.original(self._values[tensor.name], str(original.dtype)).reshape(original.shape)
+        return None
 
-    def _session(self, goal: str, before: Sequence[str]) -> Any:
-        """Return a session of the part of the ONNX graph that computes `goal` from these tensors."""
-        ends = {}
-        for name in before:
-            index = self.graph.tensors[name].tflite_index
-            assert index is not None
-            ends[self.theirs.names[index].name] = self.theirs.original(index)
-        return session(part_of(self.theirs.graph, [goal], ends), goal)
+    def _session(self, goal: str) -> Any:
+        """Return a session of the part of the ONNX graph that computes `goal` from values of the run."""
+        if goal not in self._sessions:
+            arrays = {name: self._original(name) for name in self._tensors if name != goal}
+            ends = {name: array for name, array in arrays.items() if array is not None}
+            self._sessions[goal] = session(part_of(self.theirs.graph, [goal], ends), goal)
+        return self._sessions[goal]
 
-    def as_dict(self) -> dict[str, Any] | None:
-        """Return `near_ties` of verify.json; None if no layer can have near ties."""
-        if not self.ties:
-            return None
-        ties = self.ties.values()
-        return {
-            "values": sum(counts.values for counts in ties),
-            "near": sum(counts.near for counts in ties),
-            "differing": sum(counts.differing for counts in ties),
-            "layers": {name: vars(counts) for name, counts in self.ties.items()},
-        }
+
+def counted(networks: Sequence[OnnxLayers]) -> dict[str, Any] | None:
+    """Return `near_ties` of verify.json; None if no layer can have near ties."""
+    layers = {name: ties for network in networks for name, ties in network.ties.items()}
+    if not layers:
+        return None
+    return {
+        "values": sum(ties.values for ties in layers.values()),
+        "near": sum(ties.near for ties in layers.values()),
+        "differing": sum(ties.differing for ties in layers.values()),
+        "layers": {name: vars(ties) for name, ties in layers.items()},
+    }

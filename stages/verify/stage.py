@@ -9,7 +9,7 @@ from pydantic import Field
 
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
-from stages.ir.models.sources import ModelSource
+from stages.ir.models.sources import ModelSource, networks_of
 from stages.ir.models.spec import is_onnx
 from stages.support.messages import escape
 from stages.verify.reference_name import reference_name
@@ -53,7 +53,7 @@ class Verify(Stage[VerifyConfig]):
 
         onnx = (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))
         return ActionInputs(
-            tools=(Tool("litert", package="ai-edge-litert"), *(onnx if is_onnx(model) else ())),
+            tools=(Tool("litert", package="ai-edge-litert"), *(onnx if any(map(is_onnx, networks_of(model))) else ())),
             file_tools=lambda root: (TFLM,) if has_signal_operators(model, root) else (),
             sources=("stages/verify/*.py",),
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stages.base import StageError
-from stages.ir.reference.partitions import reference_of
+from stages.ir.reference.onnx_runtime import imported_reference
 from stages.support.messages import escape
 from stages.verify.compare import difference
 from stages.verify.records import Array, Port
@@ -24,7 +24,7 @@ class WholeWindow:
 
     def __init__(self, imported: Path, tolerance: float) -> None:
         self._facts = json.loads((imported / "import.json").read_text())["incremental"]
-        self._reference, self._tolerance = reference_of((imported / _WINDOW).read_bytes()), tolerance
+        self._reference, self._tolerance = imported_reference(imported / _WINDOW, "window"), tolerance
         self.compared = 0
         self.wrong: StageError | None = None
 

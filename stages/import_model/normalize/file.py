@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stages.import_model.checks import check_all_counts
@@ -17,6 +17,7 @@ from stages.import_model.normalize.versions import has_newer_versions, lower_ver
 from stages.import_model.operators import has_effects
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.graphs import Graphs, Signature, choose, composites, graphs
+from stages.ir.models.onnx_names import OnnxNetwork
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.partitions import litert_has
@@ -34,13 +35,15 @@ class Normalized:
     signature: the selected one; '' if the file has none
     notes: sentences for the user about choices and changes
     rules: arithmetic of operators, by number, where it is ONNX Runtime's instead of LiteRT's (stages.import_model.onnx)
+    onnx: the ONNX networks in it, and their files
     """
 
     data: bytes
     info: ModelInfo
     signature: str
     notes: tuple[str, ...]
-    rules: Mapping[int, Mapping[str, Any]] | None = None
+    rules: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    onnx: tuple[tuple[OnnxNetwork, bytes], ...] = ()
 
 
 def normalized(data: bytes, name: str, signature: str | None = None) -> Normalized:

@@ -54,7 +54,7 @@ class Converted:
     data: the TFLite file
     original: the ONNX file that `names` refers to, as read or as changed by `load`
     names: ONNX values of the TFLite tensors, by number
-    rules: arithmetic of the TFLite operators, by number
+    rules: arithmetic of all TFLite operators, by number
     notes: sentences about states that the caller has to carry from run to run
     """
 
@@ -111,7 +111,8 @@ def convert(
         keep(t, name, writers[state], state, variable, order)
     if not t.builder.operators:
         raise StageError(f"{name} computes nothing: its outputs are inputs or constants")
-    return Converted(t.builder.build(), original, t.names, t.rules, _carried_states(t, {*variables}, {*(states or {})}))
+    rules = {number: t.rules.get(number, {}) for number in range(t.builder.operators)}
+    return Converted(t.builder.build(), original, t.names, rules, _carried_states(t, {*variables}, {*(states or {})}))
 
 
 def _carried_states(t: Translation, states: set[str], outputs: set[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -44,15 +44,47 @@ class Traced:
         return np.ascontiguousarray(permuted)
 
 
-def names_to_json(names: Mapping[int, Traced]) -> str:
-    """Return the names as JSON, one line per tensor."""
-    lines = ",\n".join(f' "{index}": {json.dumps(asdict(names[index]))}' for index in sorted(names))
-    return f"{{\n{lines}\n}}\n"
+@dataclass(frozen=True)
+class OnnxNetwork:
+    """An ONNX network in an imported TFLite file, alone or as a part of a chain.
+
+    file       name of the ONNX file in import's artifact
+    operators  number of its first operator in the TFLite file, and of the one after its last
+    inputs     tensor numbers, as outputs
+    names      ONNX values of tensors, by number
+    """
+
+    file: str
+    operators: tuple[int, int]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    names: Mapping[int, Traced]
+
+    def moved(self, file: str, operators: int, places: Mapping[int, int]) -> OnnxNetwork:
+        """Return the network in another TFLite file: `operators` later, with tensors at `places`."""
+        start, end = self.operators
+        return OnnxNetwork(
+            file,
+            (start + operators, end + operators),
+            tuple(places[index] for index in self.inputs),
+            tuple(places[index] for index in self.outputs),
+            {places[index]: traced for index, traced in self.names.items()},
+        )
 
 
-def names_from_json(text: str) -> dict[int, Traced]:
-    """Return the names from the JSON of `names_to_json`."""
-    return {
-        int(index): Traced(entry["name"], tuple(entry["base"]), tuple(entry["order"]))
-        for index, entry in json.loads(text).items()
-    }
+def networks_to_json(networks: Sequence[OnnxNetwork]) -> str:
+    """Return the networks as JSON."""
+    return json.dumps([asdict(network) for network in networks], indent=1) + "\n"
+
+
+def networks_from_json(text: str) -> list[OnnxNetwork]:
+    """Return the networks from the JSON of `networks_to_json`."""
+    networks = []
+    for entry in json.loads(text):
+        names = {
+            int(index): Traced(traced["name"], tuple(traced["base"]), tuple(traced["order"]))
+            for index, traced in entry["names"].items()
+        }
+        first, end = entry["operators"]
+        networks.append(OnnxNetwork(entry["file"], (first, end), (*entry["inputs"],), (*entry["outputs"],), names))
+    return networks

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OnnxNetwork:
+class CustomGraph:
     """An ONNX graph and the TFLite file that import wrote for it.
 
     names    values of the ONNX graph by tensor number
@@ -41,7 +41,7 @@ class CustomPartitions:
     An integer operator of a plug-in replaces the DequantizeLinear and QuantizeLinear around it as well.
     """
 
-    def __init__(self, network: OnnxNetwork) -> None:
+    def __init__(self, network: CustomGraph) -> None:
         self.network = network
         self._made = {index: operator for operator in network.info.operators for index in operator.outputs}
         self._results = {network.names[index].name for operator in network.customs for index in operator.outputs}

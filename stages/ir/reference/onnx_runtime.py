@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.ir.model_info import ModelInfo, TensorInfo
-from stages.ir.models.onnx_names import Traced, names_from_json
+from stages.ir.models.onnx_names import OnnxNetwork, Traced, networks_from_json
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
-from stages.ir.reference.interpreter import Array
-from stages.ir.reference.onnx_partitions import CustomPartitions, OnnxNetwork
+from stages.ir.reference.interpreter import Array, Reference
+from stages.ir.reference.onnx_partitions import CustomGraph, CustomPartitions
 from stages.ir.reference.onnx_session import session
-from stages.ir.reference.partitions import computed_by
+from stages.ir.reference.partitions import Partition, PartitionedReference, computed_by, file_with, reference_of
 from stages.ir.reference.refusal import RunError
 
 if TYPE_CHECKING:
     import onnx
 
-ONNX_FILE, NAMES = "model.onnx", "onnx.json"
-"""Files in import's artifact: the original, and `stages.ir.models.onnx_names` of model.tflite."""
+NETWORKS = "onnx.json"
+"""In import's artifact: the ONNX networks of model.tflite (stages.ir.models.onnx_names). `window_` + NETWORKS: those of
+window.tflite.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,13 @@ class _State:
     """An input of the ONNX graph that reads an output of the previous run.
 
     traced   the input
+    read     number of the tensor with the input's value
     written  number of the tensor with the output's value
     begin    value after a reset
     """
 
     traced: Traced
+    read: int
     written: int
     begin: Array
 
@@ -54,7 +58,8 @@ def _states(info: ModelInfo, names: Mapping[int, Traced], types: Mapping[str, st
         traced = names.get(operator.outputs[0]) if operator.op == "READ_VARIABLE" else None
         if traced is not None and traced.name in types:
             _, written, begin = writes[operator.inputs[0]].inputs
-            states.append(_State(traced, written, traced.original(info.tensors[begin].values(), types[traced.name])))
+            value = traced.original(info.tensors[begin].values(), types[traced.name])
+            states.append(_State(traced, operator.outputs[0], written, value))
     return states
 
 
@@ -85,9 +90,9 @@ class OnnxReference:
             for operator in self.info.operators
             if operator.op in OPERATORS and OPERATORS[operator.op].legalization.onnx
         ]
-        self._states = _states(self.info, names, self.types)
+        self.states = _states(self.info, names, self.types)
         self._kept: dict[str, Array] = {}
-        network = OnnxNetwork(name, model, self.info, self.names, self.graph, self.known, self.customs)
+        network = CustomGraph(name, model, self.info, self.names, self.graph, self.known, self.customs)
         self._partitions = CustomPartitions(network) if self.customs else None
         self._session: Any = None if self.customs else session(self.graph, name)
         self._values: dict[str, Array] = {}
@@ -112,14 +117,14 @@ class OnnxReference:
         for tensor, array in zip(self.inputs, arrays, strict=True):
             traced = self.names[tensor.index]
             feeds[traced.name] = traced.original(np.asarray(array), self.types[traced.name])
-        for state in self._states:
+        for state in self.states:
             feeds[state.name] = self._kept.get(state.name, state.begin)
         self._values = dict(feeds)
         if self._partitions is not None:
             self._partitions.run(self._values)
         else:
             self._values.update(zip(self.known, self._session.run(self.known, feeds), strict=True))
-        for state in self._states:
+        for state in self.states:
             self._kept[state.name] = state.traced.original(self.tensor(state.written), self.types[state.name])
         return [self.tensor(index) for index in self.info.outputs]
 
@@ -158,9 +163,36 @@ def _dtype(info: onnx.ValueInfoProto) -> str:
     return str(onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type))
 
 
-def onnx_reference(folder: Path, name: str) -> OnnxReference | None:
-    """Return the reference of an import artifact that came from ONNX, else None."""
-    if not (folder / ONNX_FILE).exists():
-        return None
-    names = names_from_json((folder / NAMES).read_text())
-    return OnnxReference((folder / "model.tflite").read_bytes(), (folder / ONNX_FILE).read_bytes(), names, name=name)
+def imported_reference(model: Path, name: str) -> Reference | PartitionedReference | OnnxReference:
+    """Return the reference of a TFLite file in import's artifact: of ONNX networks ONNX Runtime, of the rest LiteRT."""
+    data, networks = model.read_bytes(), onnx_networks(model)
+    if not networks:
+        return reference_of(data, name=name)
+    info = read(data, name)
+    references = []
+    for network, partition in zip(networks, partitions_of(networks, info), strict=True):
+        original = (model.parent / network.file).read_bytes()
+        is_whole = len(partition.operators) == len(info.operators)
+        part = data if is_whole else file_with(data, *(partition.operators, network.inputs, network.outputs))
+        references.append((partition, OnnxReference(part, original, network.names, name=name)))
+        if is_whole:
+            return references[0][1]
+    return PartitionedReference(data, name=name, networks=references)
+
+
+def onnx_networks(model: Path) -> list[OnnxNetwork]:
+    """Return the ONNX networks of a TFLite file in import's artifact."""
+    path = model.with_name(networks_file(model.stem))
+    return networks_from_json(path.read_text()) if path.exists() else []
+
+
+def networks_file(stem: str) -> str:
+    """Return the name of the file with the ONNX networks of `model` or `window`."""
+    return NETWORKS if stem == "model" else f"{stem}_{NETWORKS}"
+
+
+def partitions_of(networks: Sequence[OnnxNetwork], info: ModelInfo) -> list[Partition]:
+    """Return the operators of ONNX networks as partitions of their TFLite file."""
+    return [
+        Partition(info.operators[slice(*network.operators)], network.inputs, network.outputs) for network in networks
+    ]

@@ -7,9 +7,10 @@ are computed by TFLM's interpreter, plug-in operators by their `reference`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Protocol
 
 import numpy as np
 
@@ -43,6 +44,21 @@ class Partition:
     model: bytes = b""
 
 
+class Network(Protocol):
+    """An ONNX network in the file: its own reference, with some methods of `Reference`."""
+
+    @property
+    def described(self) -> str: ...
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]: ...
+
+    def reset(self) -> None: ...
+
+    def has(self, index: int) -> bool: ...
+
+    def tensor(self, index: int) -> Array: ...
+
+
 def litert_has(operator: OperatorInfo) -> bool:
     """Whether LiteRT has the operator. It has neither custom operators nor operators that only Firmline defines."""
     if operator.op.startswith(CUSTOM):
@@ -65,15 +81,23 @@ def litert_computes(operator: OperatorInfo, info: ModelInfo) -> bool:
     )
 
 
-def partitions(model: bytes, info: ModelInfo) -> list[Partition]:
-    """Return the partitions of a file, in order.
+def partitions(model: bytes, info: ModelInfo, networks: Sequence[Partition] = ()) -> list[Partition]:
+    """Return the partitions of a file, in order. `networks` are those from ONNX.
 
     A file that LiteRT runs as it is has one partition, the file itself.
     """
-    if _is_whole(info):
+    if _is_whole(info) and not networks:
         return [Partition(info.operators, info.inputs, info.outputs, model)]
+    of_onnx = {operator.index: network for network in networks for operator in network.operators}
     cut: list[Partition] = []
-    for (runs_in_litert, _), group in groupby(info.operators, lambda op: (litert_computes(op, info), is_optimized(op))):
+    for network, neighbours in groupby(info.operators, lambda op: of_onnx.get(op.index)):
+        cut += [network] if network is not None else _cut(model, info, neighbours)
+    return cut
+
+
+def _cut(model: bytes, info: ModelInfo, neighbours: Iterator[OperatorInfo]) -> list[Partition]:
+    cut: list[Partition] = []
+    for (runs_in_litert, _), group in groupby(neighbours, lambda op: (litert_computes(op, info), is_optimized(op))):
         operators = tuple(group)
         for members in (operators,) if runs_in_litert else ((operator,) for operator in operators):
             inputs, outputs = _ends(members, info)
@@ -146,12 +170,18 @@ def run_plug_in(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int],
 class PartitionedReference:
     """The reference of a file in partitions, with the methods of `Reference`."""
 
-    def __init__(self, model: bytes, *, name: str = "model") -> None:
+    def __init__(
+        self, model: bytes, *, name: str = "model", networks: Sequence[tuple[Partition, Network]] = ()
+    ) -> None:
+        """Load `model`; its ONNX `networks` have references of their own. `of_onnx`: their operators' numbers."""
         self.info: ModelInfo = read(model, name)
-        self.name = name
-        self._partitions = [
-            (partition, Reference(partition.model, name=name) if partition.model else None)
-            for partition in partitions(model, self.info)
+        self.name, self.networks, self.model = name, networks, model
+        self.of_onnx = frozenset(operator.index for partition, _ in networks for operator in partition.operators)
+        self._rest = [operator for operator in self.info.operators if operator.index not in self.of_onnx]
+        own = {id(partition): network for partition, network in networks}
+        self._partitions: list[tuple[Partition, Reference | Network | None]] = [
+            (partition, own.get(id(partition)) or (Reference(partition.model, name=name) if partition.model else None))
+            for partition in partitions(model, self.info, [partition for partition, _ in networks])
         ]
         self._signals = {op.index: SignalReference(op, self.info) for op in self.info.operators if is_tflm(op.op)}
         self._values: dict[int, Array] = {}
@@ -166,14 +196,18 @@ class PartitionedReference:
         `LiteRT 2.3.0 BUILTIN_REF for 4 of 5 operators, plugins/operators/gate.py for 1 x CUSTOM:Gate`.
         """
         total = len(self.info.operators)
-        names = [op.op for op in self.info.operators if not litert_computes(op, self.info) or is_optimized(op)]
-        others = []
+        counts = {network.described: 0 for _, network in self.networks}
+        for partition, network in self.networks:
+            counts[network.described] += len(partition.operators)
+        others = [f"{described} for {count} of {total} operators" for described, count in counts.items()]
+        names = [op.op for op in self._rest if not litert_computes(op, self.info) or is_optimized(op)]
         for reference in dict.fromkeys(map(computed_by, names)):
             kinds = list(dict.fromkeys(name for name in names if computed_by(name) == reference))
             count = sum(map(names.count, kinds))
             which = f"{count} x {kinds[0]}" if len(kinds) == 1 else f"{count} of {total} operators"
             others.append(f"{reference} for {which}")
-        litert_part = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
+        count = len(self._rest) - len(names)
+        litert_part = [f"{litert()} for {count} of {total} operators"] if count else []
         return ", ".join([*litert_part, *others])
 
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
@@ -184,11 +218,9 @@ class PartitionedReference:
             if reference is None:
                 self._compute(partition.operators[0])
                 continue
-            order = [self._values[tensor.index] for tensor in reference.inputs]
-            reference.run(order)
-            self._values |= {
-                index: reference.tensor(index) for index in (*_written(partition), *_kept(partition, self.info))
-            }
+            reference.run([self._values[index] for index in partition.inputs])
+            indices = (*_written(partition), *_kept(partition, self.info))
+            self._values |= {index: reference.tensor(index) for index in indices if reference.has(index)}
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
@@ -201,12 +233,12 @@ class PartitionedReference:
             signal.reset()
 
     def _beginnings(self) -> dict[int, Array]:
-        """Return the state after a reset of operators that LiteRT does not compute.
+        """Return the state after a reset of operators that LiteRT does not compute, without ONNX networks.
 
         The first value of a variable, or zeros.
         """
         states: dict[int, Array] = {}
-        for operator in self.info.operators:
+        for operator in self._rest:
             for at in () if litert_computes(operator, self.info) else OPERATORS[operator.op].tensors.state:
                 state = self.info.tensors[operator.inputs[at]]
                 zero = int(state.zero_point[0]) if state.dtype == "int8" and state.zero_point.size else 0
@@ -238,8 +270,9 @@ class PartitionedReference:
         return self.info.tensors[index].values()
 
     def computed(self) -> dict[int, Array]:
-        """Return every tensor that an operator wrote, as `Reference.computed`."""
-        return {index: self.tensor(index) for operator in self.info.operators for index in operator.outputs}
+        """Return every tensor that an operator wrote, as `Reference.computed`. ONNX networks lack some."""
+        written = (index for operator in self.info.operators for index in operator.outputs)
+        return {index: self.tensor(index) for index in written if self.has(index)}
 
 
 def reference_of(model: bytes, *, name: str = "model") -> Reference | PartitionedReference:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -12,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from stages.ir.models.chain.frontends.log_mel import LogMel
 from stages.ir.models.chain.frontends.mfcc import Mfcc
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
-from stages.ir.models.spec import FileModel, PluginModel, UrlModel, ZooModel, is_onnx
+from stages.ir.models.spec import FileModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 from stages.support.options.strict_model import StrictModel, mistake
@@ -122,9 +121,6 @@ class ChainModel(StrictModel):
             if isinstance(part, SmoothPart) and isinstance(parts[at - 1], FrontendPart):
                 message = "smooth reads the scores of a network, but the part before it is the front end; add a network"
                 raise mistake(message, at, "smooth", key=True)
-            if isinstance(part, FileModel | UrlModel) and is_onnx(part):
-                key = "file" if isinstance(part, FileModel) else "url"
-                raise mistake(f"{escape.quoted(Path(part.source).name)} is an ONNX file; a chain takes TFLite", at, key)
         return parts
 
     @model_validator(mode="after")

@@ -44,8 +44,8 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "4:53: model.chain.1.smooth: smooth reads the scores of a network, but the part before it is the front end",
         ),
         (
-            "{chain: [{zoo: ds_cnn}, {file: vad.onnx}]}",
-            "4:39: model.chain.1.file: 'vad.onnx' is an ONNX file; a chain takes TFLite",
+            "{chain: [{zoo: ds_cnn}, {file: vad.onnx, incremental: true}]}",
+            "4:49: model.chain.1.incremental: incremental is an option of a TFLite file, and 'vad.onnx' is not one",
         ),
     ],
 )
