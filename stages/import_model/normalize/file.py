@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stages.import_model.checks import check_all_counts
+from stages.import_model.normalize.bidirectional import BIDIRECTIONAL, split_directions
 from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
@@ -50,7 +51,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
     """Return the graph of `signature` (default: the first) of the file `data`, normalized.
 
     - Remove operators that no output needs.
-    - Replace composites by their operators, and resource variables by variable tensors.
+    - Replace composites by their operators, bidirectional layers by two, and resource variables by variable tensors.
     - Move scales on an invalid axis to axis 0.
     - Fill in shapes that LiteRT infers, unless an operator is unsupported.
     - Fold results that are known at import, and form dilated convolutions.
@@ -81,6 +82,13 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 "0 is used instead, for LiteRT too"
             )
     data, info = _without_unused(data, info, name, notes)
+    if any(operator.op in BIDIRECTIONAL for operator in info.operators):
+        graph = one_graph(data, name, 0)
+        split_directions(graph, name)
+        graph.fix_axes()
+        data = graph.pack()
+        info = read(data, name)
+        check_all_counts(info)
     if has_newer_versions(data):
         graph = one_graph(data, name, 0)
         versions = several(lower_versions(graph.codes))

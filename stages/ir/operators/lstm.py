@@ -308,6 +308,7 @@ OPERATORS = (
         litert=LiteRT(version=3, misjudged={0: ("int16",)}, reference=_reference),
         model=SingleOperatorModel(_model, frozenset({"out_channels", "output"}), ("out_channels",)),
         limits="3 axes; four gates, no peepholes, projection or layer normalization; integers: the cell state is int16 "
-        "with a power-of-two scale; int16 data are computed as in TFLM, since LiteRT lacks them",
+        "with a power-of-two scale; int16 data are computed as in TFLM, since LiteRT lacks them; "
+        "import converts BIDIRECTIONAL_SEQUENCE_LSTM to two",
     ),
 )

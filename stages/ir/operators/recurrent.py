@@ -191,6 +191,6 @@ OPERATORS = (
         weights=_OWN,
         legalization=Legalization((FloatRnn,)),
         litert=LiteRT(version=1),
-        limits="3 axes; activation NONE, RELU or TANH",
+        limits="3 axes; activation NONE, RELU or TANH; import converts BIDIRECTIONAL_SEQUENCE_RNN to two",
     ),
 )
