@@ -17,6 +17,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
 from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
 from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide, Variable
 from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
+from stages.backends.cortex_m.kernels.arm_dsp.one_input import OneInput
 from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d, Pool2d16
 from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.backends.cortex_m.kernels.arm_dsp.prelu import Prelu
@@ -26,6 +27,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.softmax16 import ArmSoftmax16
 from stages.backends.cortex_m.kernels.arm_dsp.svdf import ArmSvdf
 from stages.backends.cortex_m.kernels.arm_dsp.table import Table
 from stages.backends.cortex_m.kernels.arm_dsp.transpose import Transpose
+from stages.backends.cortex_m.kernels.arm_dsp.twos import Twos
 from stages.backends.kernels.folder import KernelFolder
 
 FOLDER = KernelFolder(
@@ -52,12 +54,14 @@ FOLDER = KernelFolder(
         Mean,
         Move,
         Mul,
+        OneInput,
         Pool2d,
         Pool2d16,
         Prelu,
         Slide,
         Table,
         Transpose,
+        Twos,
         Variable,
         *signal.KERNELS,
     ),

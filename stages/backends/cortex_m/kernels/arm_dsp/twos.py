@@ -1,0 +1,125 @@
+"""Grouped CONV_2D with two input channels per group: two groups at a time."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
+from stages.backends.kernels.eight_bit import SUFFIX, centred_weights, why_not_nhwc, why_not_sums, why_not_types
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.matrix import depth_of
+from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.backends.targets.spec import Target
+    from stages.ir.graph import LayerView
+
+DEPTH = 2  # input channels of a group
+FIELDS = Structure(
+    "arm_dsp_twos",
+    (*SIZES, *TAPS, "images", "pairs", "last_pair", "group_out", "blocks", "last_out", "words", "zero", *CLAMP),
+)
+
+
+class Twos(Kernel):
+    """Windows in place, clipped to the image: a word has the inputs of two groups.
+
+    Up to two outputs of both groups are computed at a time.
+    """
+
+    name = "arm_dsp.twos_s8"
+    row_alignment = 1
+    estimate_error = 1.25
+    calls = True
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    sources = ("twos.c",)
+    headers: ClassVar[tuple[str, ...]] = ("twos.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        op = view.op
+        if bad := why_not_types(view) or why_not_nhwc(view):
+            return bad
+        if op.groups == 1 or op.in_channels != DEPTH * op.groups:
+            return f"{op.in_channels} channels in {op.groups} groups; this kernel is for {DEPTH} per group"
+        return why_not_sums(depth_of(view), lambda: arithmetic(view))
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, outputs, blocks = view.op, _outputs(view), _words(view)
+        zero = (-op.input_zero_point & 0xFFFF) * 0x10001
+        fields = {
+            **sizes(view),
+            **taps(op),
+            "images": view.inputs[0].shape[0],
+            "pairs": -(-op.groups // 2),
+            "last_pair": op.groups - 2,
+            "group_out": op.out_channels // op.groups,
+            "blocks": outputs.shape[1],
+            "last_out": int(outputs[0, -1, 0]),
+            "words": blocks.shape[1],
+            "zero": zero - (1 << 32) if zero >= 1 << 31 else zero,
+            **clamps(view),
+        }
+        return {"weights": blocks, "fields": FIELDS.of(fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.backends.kernels.tir.block import Function
+
+        x, y, blocks = view.inputs[0], view.outputs[0], _words(view)
+        kind = f"{'two' if _at_once(view) == 2 else 'one'}_{SUFFIX[x.dtype]}"
+        with Function("conv2d") as f:
+            source, weights = f.input(0, x.shape, x.dtype), f.constant("weights", blocks.shape, "int32")
+            fields, out = f.constant("fields", FIELDS.shape, "int32"), f.output(0, y.shape, y.dtype)
+            f.call(f"arm_dsp_twos_{kind}", (source, "r"), (weights, "r"), (out, "w"), (fields, "r"))
+        return f.lowering()
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the instructions, from counts: 13 per tap (3x3: 11), 7 per row and 85 per block, 45 per pixel."""
+        pixels = view.outputs[0].elements / view.op.out_channels
+        tap = 11 if view.op.kernel == (3, 3) else 13
+        block = tap * prod(view.op.kernel) + 7 * view.op.kernel[0] + 85
+        return pixels * (len(_words(view)) * block + 45) + 60
+
+
+def _at_once(view: LayerView) -> int:
+    """Outputs of a group that are computed at once."""
+    return min(2, int(view.op.out_channels // view.op.groups))
+
+
+def _outputs(view: LayerView) -> NDArray[np.int64]:
+    """Return [pairs, blocks, 2 * outputs at once]: output channels; those of the first group come first.
+
+    The last pair and the last block may overlap the one before.
+    """
+    import numpy as np
+
+    op, n = view.op, _at_once(view)
+    each = op.out_channels // op.groups
+    groups = np.minimum(np.arange(0, op.groups, 2), op.groups - 2)[:, None, None, None] + np.arange(2)[:, None]
+    within = np.minimum(np.arange(0, each, n), each - n)[:, None, None] + np.arange(n)
+    numbers: NDArray[np.int64] = groups * each + within
+    return numbers.reshape(len(groups), -1, 2 * n)
+
+
+def _words(view: LayerView) -> NDArray[np.int32]:
+    """Return int32 [pairs * blocks, words]: biases, weights of each tap, then both words of each scale."""
+    import numpy as np
+
+    from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
+
+    op, outputs = view.op, _outputs(view)
+    numbers = outputs.reshape(-1, outputs.shape[2])
+    bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(op.out_channels, np.int32)
+    weights = centred_weights(view).astype(np.int64).reshape(op.out_channels, prod(op.kernel), DEPTH)
+    parts = [
+        bias[numbers],
+        half_words(weights)[numbers].transpose(0, 2, 1).reshape(len(numbers), -1),
+        arithmetic(view).scale.scale[numbers].reshape(len(numbers), -1),
+    ]
+    return np.concatenate(parts, 1).astype(np.int32)
