@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,14 @@ def rewritten(page: str, begins: str, figures: Callable[[Row], Row]) -> str:
     first, rule, *rows = table.split("\n")
     made = [line(figures(cells(row))) for row in rows]
     return "".join((before, head, "\n".join((first, rule, *made)), gap, after))
+
+
+def filled(page: str, begins: str, made: Iterable[Row]) -> str:
+    """The page with these rows in the table whose head line begins so."""
+    before, head, rest = page.partition(f"\n| {begins} |")
+    assert head, begins
+    table, gap, after = rest.partition("\n\n")
+    return "".join((before, head, "\n".join((*table.split("\n")[:2], *map(line, made))), gap, after))
 
 
 def cells(row: str) -> list[str]:

@@ -1,16 +1,28 @@
-"""Estimates of docs/explanation/timing.md: networks chosen by instructions and by cycles; published cycles."""
+"""Figures of docs/explanation/timing.md: boards, networks chosen by instructions and by cycles, published times."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from pipeline.api import run_recipe
+from pipeline.project import Project
+from pipeline.recipes.silicon import load_silicon
+from stages.backends.targets.load import load_catalogue, load_targets
+from stages.backends.timing.accuracy import accuracy, accuracy_text
+from stages.backends.timing.silicon import Chip
+from stages.report.estimate import amount, short
+from stages.report.estimate import line as estimate_line
 from stages.support.system.installation import INSTALLATION as ROOT
-from tests.pages.tables import Row, counted, number, replaced, rewritten
+from tests.pages.tables import Row, counted, filled, number, replaced, rewritten
 
 PAGE = ROOT / "docs/explanation/timing.md"
 CHOSEN, PUBLISHED = "zoo's network, `target=nucleo-l4r5zi`", "network | published, Mcycles"
+BOARDS, OTHERS, NETWORKS = "board | clock", "chip | tool", ("kws", "vww", "ic", "ad")
 BOARD, CORE = "nucleo-l4r5zi", "cortex-m4"
 Report = Mapping[str, Any]
 
@@ -46,21 +58,66 @@ def published(row: Row) -> Row:
     return *row[:3], f"{quotient:.2f}", f"{ours:.3f}", f"{error:+.0f} %", f"{without:.3f}"
 
 
+def boards() -> Iterator[Row]:
+    """Boards with a timing model: clock, memory of the code, current, and the model's error on silicon."""
+    for name, target in load_targets().items():
+        model, board = target.timing_model, target.board
+        if model is not None and board is not None and target.flash is not None:
+            clock = f"{board.clock / 1e6:g} MHz" if board.clock else ""
+            power = board.power.description if board.power is not None else ""
+            told = f"`{model.name}`, {accuracy_text(accuracy(model.name))}"
+            yield f"`{name}`", clock, target.flash.description, power, told
+
+
+def others() -> Iterator[Row]:
+    """MLPerf Tiny's networks on chips whose core has a timing model: published ms of each tool, then our estimate."""
+    silicon, catalogue = load_silicon(ROOT), load_catalogue()
+    tools: dict[str, dict[str, dict[str, str]]] = {}
+    for row in silicon.measurements:
+        core = catalogue.cores.get(silicon.chips[row.chip].core or "")
+        if row.run in NETWORKS and row.has_time and core is not None and core.timing and core.family == "cortex_m":
+            clock = row.clock or silicon.chips[row.chip].clock
+            times = tools.setdefault(row.chip, {}).setdefault(row.version, {})
+            times[row.run] = short(1000 * silicon.cycles(row) / clock)
+    for name, versions in tools.items():
+        chip = silicon.chips[name]
+        told = f"{chip.title}, {chip.core}, {chip.clock / 1e6:g} MHz"
+        for version, times in versions.items():
+            yield told, version, *(times.get(network, "") for network in NETWORKS)
+            told = ""
+        yield "", "**Firmline, estimated**", *predicted(name, chip)
+
+
+def predicted(name: str, chip: Chip) -> Iterator[str]:
+    """Estimated ms of each network on a chip; where the chip is no board, as a board with its core and its flash."""
+    core = load_catalogue().cores[chip.core or ""]
+    assert core.memory is not None
+    board = {"core": chip.core, "title": chip.title, "clock": chip.clock, "source": chip.source}
+    board["memory"] = core.memory.model_dump(mode="json")
+    board |= {"flash": chip.flash.model_dump(mode="json")} if chip.flash is not None else {}
+    store = ROOT / (os.environ.get("FIRMLINE_STORE") or ".firmline/store")
+    with TemporaryDirectory() as folder:
+        declared = {} if chip.board else {"boards": {name: board}}
+        (Path(folder) / "pipeline.yaml").write_text(json.dumps({"schema": 1, **declared}))
+        project = Project(Path(folder), ROOT)
+        for network in NETWORKS:
+            overrides = {"target": chip.board or name}
+            report = run_recipe(f"{network}_cortex_m4", overrides, root=project, store=store).report
+            assert report is not None
+            yield amount(report["estimated_cycles"], "milliseconds")
+
+
 def printed(page: str) -> str:
     """The page with the two lines that a run prints."""
     report = run("kws_cortex_m4", BOARD)
-    instructions, cycles = both(report)
-    estimate = report["estimated_cycles"]
+    instructions, _ = both(report)
     page = replaced(page, r"^instructions  [\d,]+, ", f"instructions  {instructions:,}, ")
-    bounds = f"{estimate['milliseconds']:.3g} ms at 120 MHz; {estimate['least']:,} to {estimate['most']:,}"
-    line = f"est. cycles   {cycles:,} (timing model cortex-m4), {bounds}"
+    line = f"est. cycles   {estimate_line(report['estimated_cycles']).partition(' depending')[0]}"
     return replaced(page, r"^est\. cycles   [\d,]+ \(timing model .* to [\d,]+(?= depending)", line)
 
 
 def renewed(page: str) -> str:
     """The page with the figures of today."""
     page = rewritten(printed(page), CHOSEN, chosen)
-    estimates = re.findall(r"^\| `(?:kws|ic|ad)_cortex_m4` \| [\d,]+ \| ([\d,]+) \|", page, re.MULTILINE)
-    kws, ic, ad = (f"{number(one) / 1e6:.2f}" for one in estimates)
-    page = replaced(page, r"the estimates are [\d.]+, [\d.]+ and [\d.]+\d", f"the estimates are {kws}, {ic} and {ad}")
-    return rewritten(page, PUBLISHED, published)
+    page = rewritten(page, PUBLISHED, published)
+    return filled(filled(page, BOARDS, boards()), OTHERS, others())
