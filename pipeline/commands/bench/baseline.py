@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.delivery.bench.networks import Network
 
-_SEPARATOR = re.compile(r",(?=[\w-]+=)")
+_SEPARATOR = re.compile(r",(?=[\w./-]+=)")
 _CHECKOUT = "PATH must be a checkout of its repository; docs/reference/layers.md links to it"
 _ROUNDING = 1  # allowed difference of outputs: a baseline may round differently than LiteRT
 
@@ -113,7 +113,7 @@ def checkout(name: str, place: str, header: str) -> Path:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise PipelineError(f"peer={name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
-    if not (folder / header).is_file():
+    if not any(folder.glob(header)):
         below = next((path.parent for path in sorted(folder.glob(f"*/{header}"))), None)
         hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
         raise PipelineError(f"peer={name}: no {header} in {escape.name(place, 200)}", hint=hint)

@@ -28,6 +28,7 @@ from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
+from stages.delivery.bench.silicon.clang import uses_clang
 from stages.delivery.bench.silicon.program import flags_of
 from stages.support.messages import escape
 from stages.support.system.atomic_write import check_writable
@@ -67,7 +68,8 @@ class Row:
         """Options of the program and optimization of the compiler, as text. Sizes are not options."""
         arguments = self.measurement.arguments
         options = [f"{name}={arguments[name]}" for name in _OPTIONS if name in arguments]
-        return " ".join([*options, *flags_of(self.measurement.compiler)])
+        clang = ["clang"] if uses_clang(self.measurement.compiler) else []
+        return " ".join([*options, *clang, *flags_of(self.measurement.compiler)])
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
         if options[name]:
             write_named_file(options[name], check_writable)
     rows = select(silicon_rows(project), options["only"], options["targets"], project)
-    folders = parse_checkouts(options["peer"], {name: code.header for name, code in PUBLISHED.items()})
+    folders = parse_checkouts(options["peer"], _headers(rows))
     display = ProgressDisplay()
     try:
         with Workspace(root=project, install=install_group) as workspace:
@@ -174,7 +176,7 @@ def _outcomes(
             return Outcome(row, missing=runnable[number])
         display.progress("", "silicon", row.name, number / len(rows))
         try:
-            return Outcome(row, run_row(row, folders[row.measurement.code], workspace))
+            return Outcome(row, run_row(row, folder_of(row, folders), workspace))
         except StageError as error:
             return Outcome(row, failed=error.message)
 
@@ -192,10 +194,27 @@ def why_not(row: Row, folders: Mapping[str, Path]) -> str:
         return f"no program runs {code}"
     if row.target.family not in PUBLISHED[code].families:
         return f"{code} does not support {row.target.family}"
-    return "" if code in folders else f"name a checkout with peer={code}=PATH"
+    return "" if folder_of(row, folders) else f"name a checkout with peer={code}=PATH"
 
 
-def run_row(row: Row, folder: Path, workspace: Workspace) -> Result:
+def folder_of(row: Row, folders: Mapping[str, Path]) -> Path | None:
+    """Return the checkout of a row's version if it has a name, else that of its code; None without both."""
+    return folders.get(_repository(row), folders.get(row.measurement.code))
+
+
+def _repository(row: Row) -> str:
+    """Return the first word of a row's version: the name of a repository, such as `dreamcmi/STM32G474-TinyMaix`."""
+    return row.measurement.version.replace(",", " ").split()[0]
+
+
+def _headers(rows: Iterable[Row]) -> dict[str, str]:
+    """Return a file that a checkout has, by the names that `peer=` may have."""
+    codes = {name: code.header for name, code in PUBLISHED.items()}
+    known = [row for row in rows if row.measurement.code in codes]
+    return codes | {_repository(row): codes[row.measurement.code] for row in known}
+
+
+def run_row(row: Row, folder: Path | None, workspace: Workspace) -> Result:
     """Return the result of a row from a checkout, from the store if possible. Raises StageError."""
     from stages.delivery.bench.silicon.run import measured
 
@@ -204,11 +223,11 @@ def run_row(row: Row, folder: Path, workspace: Workspace) -> Result:
     return measured(elf, row.target, StoreCache(workspace, "bench"), _tools(row, workspace))
 
 
-def built_row(row: Row, folder: Path, workspace: Workspace) -> Path:
+def built_row(row: Row, folder: Path | None, workspace: Workspace) -> Path:
     """Return a row's linked program. It reads the counter before and after the measured call. Raises StageError."""
     from stages.delivery.bench.silicon.run import built
 
-    assert row.target is not None
+    assert row.target is not None and folder is not None
     program = PUBLISHED[row.measurement.code].program(row.measurement, folder)
     return built(program, row.target, StoreCache(workspace, "bench"), _tools(row, workspace))
 

@@ -14,5 +14,5 @@ from stages.delivery.bench.silicon.program import PublishedCode
 #: By the name in `code:` of a row.
 PUBLISHED: Mapping[str, PublishedCode] = {
     "cmsis-nn": PublishedCode("Include/arm_nnfunctions.h", ("cortex_m",), cmsis_nn.program),
-    "tinymaix": PublishedCode("include/tinymaix.h", ("cortex_m", "riscv", "aarch64"), tinymaix.program),
+    "tinymaix": PublishedCode("**/tinymaix.h", ("cortex_m", "riscv", "aarch64"), tinymaix.program),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ class Program:
     flags    of the compiler, for all files
     main     C that defines `prepare`, which is not counted, and `run`, which returns 0 on success; OUTPUT and
              OUTPUT_BYTES, an array with the result. It may call `fill`, which writes random bytes
+    clang    compiled with Clang instead of the target's GCC
     files    further files, by name; their folder is searched for headers first
     """
 
@@ -30,14 +31,15 @@ class Program:
     include: tuple[Path, ...]
     flags: tuple[str, ...]
     main: str
-    files: dict[str, str]
+    files: dict[str, str] = field(default_factory=dict)
+    clang: bool = False
 
 
 @dataclass(frozen=True)
 class PublishedCode:
     """A program that runs rows.
 
-    header    file that every checkout has
+    header    glob of a file that every checkout has
     families  architecture families that it supports
     program   returns the program of a row from a checkout; raises StageError, with what is missing
     """

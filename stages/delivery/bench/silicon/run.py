@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.simulators.once import first_line_of_version
 from stages.backends.simulators.program import code_patterns, run_program
 from stages.backends.targets.runtime import code_patterns as runtime_patterns
 from stages.backends.targets.runtime import runtime_for
@@ -17,6 +18,7 @@ from stages.backends.timing.log import LOG, TABLE, intervals, readings
 from stages.backends.timing.table import timing_table
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
+from stages.delivery.bench.silicon.clang import with_clang
 from stages.simulate.cycles import untimed_error
 from stages.support.system.installation import INSTALLATION
 from stages.support.system.scratch import temporary_folder
@@ -64,8 +66,8 @@ static uint32_t digest(const void *data, size_t bytes)
 static void begin(void)
 {{
     state = 1;
-    prepare();
     memset(OUTPUT, 0, OUTPUT_BYTES);
+    prepare(); /* the output may share memory with the input */
 }}
 
 int main(void)
@@ -99,6 +101,7 @@ def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, st
 
     It reads the counter twice: before and after the measured call.
     """
+    compiled_for = with_clang(target) if program.clang else target
     headers = sorted(path for folder in program.include for path in folder.rglob("*.h"))
     ingredients = {
         "stage": "silicon program",
@@ -107,13 +110,13 @@ def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, st
         "more": program.files,
         "flags": program.flags,
         "code": _code(runtime_patterns(target)),
-        "target": target.model_dump(mode="json", include={"family", "compiler", "memory"}),
-        "tools": dict(tools),
+        "target": compiled_for.model_dump(mode="json", include={"family", "compiler", "memory"}),
+        "tools": {**tools, "compiler": first_line_of_version(compiled_for.compiler.command)},
     }
-    return cache.get(ingredients, lambda folder: _build(program, target, folder)) / _ELF
+    return cache.get(ingredients, lambda folder: _build(program, compiled_for, target, folder)) / _ELF
 
 
-def _build(program: Program, target: Target, out: Path) -> None:
+def _build(program: Program, compiled_for: Target, target: Target, out: Path) -> None:
     runtime = runtime_for(target)
     with temporary_folder("silicon") as folder:
         (folder / "main.c").write_text(_MAIN.format(program=program.main), encoding="utf-8")
@@ -122,7 +125,7 @@ def _build(program: Program, target: Target, out: Path) -> None:
         sources = [Source(path) for path in (*program.sources, folder / "main.c")]
         flags = ("-std=gnu11", "-w", *program.flags)
         include = (folder, *program.include)
-        objects = compile_sources(target, runtime, sources, folder / "program", flags=flags, include=include)
+        objects = compile_sources(compiled_for, runtime, sources, folder / "program", flags=flags, include=include)
         board = [Source(path) for path in (*runtime.sources, *runtime.console)]
         objects += compile_sources(target, runtime, board, folder / "board", flags=("-std=gnu11", "-w", "-O2"))
         link(target, runtime, objects, folder / _ELF)

@@ -1,4 +1,7 @@
-"""Networks of TinyMaix: a model of its folder tools/tmdl, with the options of a row in tm_port.h."""
+"""Networks of TinyMaix: one of its models, with the options of a row in tm_port.h.
+
+The checkout is TinyMaix's repository, or that of a port with a copy of its files.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.delivery.bench.silicon.clang import uses_clang
 from stages.delivery.bench.silicon.program import Program, flags_of
-from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.backends.timing.silicon import Argument, Measurement
 
-_MODELS = Path("tools/tmdl")
+_SOURCES = ("tm_layers.c", "tm_layers_O1.c", "tm_model.c")
 # The macro in tm_port.h of each argument.
 _OPTIONS = {
     "arch": "TM_ARCH",
@@ -27,7 +30,7 @@ _MAIN = """\
 #include "tinymaix.h"
 #include "model.h"
 
-static _Alignas(16) uint8_t allocated[{allocated}], buffer[MDL_BUF_LEN];
+static _Alignas(16) uint8_t allocated[{allocated}], buffer[MDL_BUF_LEN + 8192];
 static size_t used;
 static tm_mdl_t model;
 static tm_mat_t in, out;
@@ -68,11 +71,8 @@ static int run(void)
 
 def program(row: Measurement, folder: Path) -> Program:
     """Return the program that runs the row's network once. Raises StageError."""
-    path = folder / _MODELS / f"{row.run}.h"
-    if not path.is_file():
-        known = [model.stem for model in sorted((folder / _MODELS).glob("*.h"))]
-        raise StageError(f"the checkout has no model {_MODELS / path.name}{did_you_mean(row.run, known)}")
-    port = (folder / "include/tm_port.h").read_text(encoding="utf-8", errors="replace")
+    model, header, *sources = (_found(folder, name) for name in (f"{row.run}.h", "tinymaix.h", *_SOURCES))
+    port = (header.parent / "tm_port.h").read_text(encoding="utf-8", errors="replace")
     for name, value in row.arguments.items():
         if name not in _OPTIONS:
             raise StageError(f"TinyMaix has no option {name}; there are {', '.join(_OPTIONS)}")
@@ -80,13 +80,21 @@ def program(row: Measurement, folder: Path) -> Program:
     for name, text in (("tm_malloc(x)", "tm_allocate(x)"), ("tm_free(x)", "tm_release(x)"), ("TM_GET_US()", "0")):
         port = _defined(port, name, text)
     port += "\n#include <stddef.h>\nvoid *tm_allocate(size_t bytes);\nvoid tm_release(void *data);\n"
-    headers = (*sorted((folder / "src").glob("*.h")), folder / "include/tinymaix.h")
-    # tinymaix.h includes the tm_port.h beside it first, so all sources are copied next to the changed one.
-    files = {file.name: file.read_text(encoding="utf-8", errors="replace") for file in headers}
-    model = path.read_text(encoding="utf-8", errors="replace").replace("const uint8_t", "_Alignas(16) const uint8_t", 1)
-    files |= {"tm_port.h": port, "model.h": model}
-    sources = tuple(sorted((folder / "src").glob("tm_*.c")))
-    return Program(sources, (), flags_of(row.compiler), _MAIN.format(allocated=_ALLOCATED), files)
+    # tinymaix.h includes the tm_port.h beside it first, so headers are copied next to the changed one.
+    headers = {path.name for path in folder.rglob("arch_*.h")} | {"tinymaix.h"}
+    files = {name: _found(folder, name).read_text(encoding="utf-8", errors="replace") for name in sorted(headers)}
+    data = model.read_text(encoding="utf-8", errors="replace").replace("const uint8_t", "_Alignas(16) const uint8_t", 1)
+    files |= {"tm_port.h": port, "model.h": data}
+    main = _MAIN.format(allocated=_ALLOCATED)
+    return Program(tuple(sources), (), flags_of(row.compiler), main, files, uses_clang(row.compiler))
+
+
+def _found(folder: Path, name: str) -> Path:
+    """Return the file of this name with the shortest path: ports and examples have copies. Raises StageError."""
+    paths = sorted(folder.rglob(name), key=lambda path: (len(path.parts), path))
+    if not paths:
+        raise StageError(f"the checkout has no {name}")
+    return paths[0]
 
 
 def _constant(port: str, arch: Argument) -> str:
@@ -102,5 +110,5 @@ def _defined(text: str, name: str, value: str) -> str:
     """Return the header with another value of a macro."""
     changed, count = re.subn(rf"^(\s*#define\s+{re.escape(name)}\s+)\S+", rf"\g<1>{value}", text, flags=re.MULTILINE)
     if not count:
-        raise StageError(f"include/tm_port.h of the checkout does not define {name}")
+        raise StageError(f"tm_port.h of the checkout does not define {name}")
     return changed
