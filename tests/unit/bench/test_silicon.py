@@ -1,0 +1,153 @@
+"""`doit bench suite=silicon`, on checkouts that the tests write: libraries of a few functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands.bench.command import bench
+from pipeline.commands.bench.silicon import silicon_rows
+from pipeline.errors import PipelineError
+from pipeline.project import Project
+from stages.delivery.bench.silicon.clang import uses_clang
+from stages.delivery.bench.silicon.program import flags_of
+
+OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
+    **dict.fromkeys(("check", "update", "times"), False),
+    "jobs": 1,
+}
+CHIP = "mine: {title: My board, core: cortex-m4, clock: 80M, source: data sheet}"
+HEADER = """\
+#include <stdint.h>
+#include <stddef.h>
+typedef struct {{ void *buf; int32_t size; }} cmsis_nn_context;
+typedef struct {{ int32_t n, h, w, c; }} cmsis_nn_dims;
+/* int arm_product(int missing); */
+int arm_product(const int8_t *lhs, const int8_t *rhs, const int32_t *bias, int8_t *dst,
+                const int32_t dst_shift, const int32_t rhs_cols, const int32_t rhs_rows{more});
+int32_t arm_dot(const int8_t *a, const int8_t *b, int32_t count);
+"""
+PRODUCT = """\
+#include "arm_nnfunctions.h"
+int arm_product(const int8_t *lhs, const int8_t *rhs, const int32_t *bias, int8_t *dst,
+                const int32_t dst_shift, const int32_t rhs_cols, const int32_t rhs_rows)
+{{
+    for (int32_t i = 0; i < rhs_rows; i++)
+        dst[i] = (int8_t)((arm_dot(lhs, rhs + i * rhs_cols, rhs_cols) + bias[i]) >> -dst_shift);
+    return {status};
+}}
+"""
+DOT = """\
+#include "arm_nnfunctions.h"
+int32_t arm_dot(const int8_t *a, const int8_t *b, int32_t count)
+{
+    int32_t sum = 0;
+    for (int32_t i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+"""
+
+
+def row(**changes: Any) -> str:
+    fields: dict[str, Any] = {"chip": "mine", "code": "cmsis-nn", "version": "mine 1", "compiler": "GCC 12 -O3"}
+    fields |= {"run": "arm_product", "arguments": {"columns": 64, "rhs_rows": 10}, "variant": "c"}
+    fields |= {"cycles": 5000, "source": "measured"}
+    return json.dumps({**fields, **changes})
+
+
+def project_with(folder: Path, *rows: str) -> Project:
+    lines = "\n".join(f"  - {line}" for line in rows)
+    (folder / "silicon.yaml").write_text(f"schema: 1\nchips:\n  {CHIP}\nmeasurements:\n{lines}\n")
+    return Project(folder)
+
+
+def library(folder: Path, *, more: str = "", status: int = 0) -> str:
+    """Write a checkout and return the value of `peer`."""
+    for name, text in {
+        "Include/arm_nnfunctions.h": HEADER.format(more=more),
+        "Include/arm_nnsupportfunctions.h": "",
+        "Source/A/arm_product.c": PRODUCT.format(status=status),
+        "Source/B/dot.c": DOT,
+        "Source/B/unused.c": "#error not needed\n",
+    }.items():
+        path = folder / "library" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return f"cmsis-nn={folder}/library"
+
+
+def run(folder: Path, project: Project, **options: Any) -> tuple[int, list[dict[str, Any]]]:
+    made = folder / "figures.json"
+    code = bench({**OPTIONS, "only": "mine", "json": str(made), **options}, root=project, suite_name="silicon")
+    return code, json.loads(made.read_text())
+
+
+def test_a_function_is_compiled_run_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = project_with(tmp_path, row(), row(code="coremark", run="coremark", version="1"))
+    code, (first, other) = run(tmp_path, project, peer=library(tmp_path))
+    assert code == 0
+    assert 64 * 10 * 3 < first["instructions"] < first["cycles"][1] < 64 * 10 * 20
+    assert first["error"] == pytest.approx(first["cycles"][1] / 5000 - 1)
+    assert other["failed"] == "no program runs coremark"
+    shown = capsys.readouterr().out
+    assert "held out" in shown and "not run: 1 rows; no program runs coremark" in shown
+    assert run(tmp_path, project, peer=library(tmp_path))[1][0] == first
+
+
+def test_without_a_checkout_the_row_names_what_it_needs(tmp_path: Path) -> None:
+    code, (only,) = run(tmp_path, project_with(tmp_path, row()))
+    assert (code, only["failed"], only["instructions"]) == (0, "name a checkout with peer=cmsis-nn=PATH", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "peer", "message"),
+    [
+        ({}, {"more": ", int32_t zeal"}, "arm_product has a parameter that no row describes: int32_t zeal"),
+        ({}, {"status": 3}, "the function returned 3, not success"),
+        ({"run": "arm_produce"}, {}, "does not declare arm_produce; did you mean 'arm_product'?"),
+        ({"arguments": {"rhs_rows": 2}}, {}, "arm_product: the row's arguments have no 'columns'"),
+        ({"variant": "fast"}, {}, "cmsis-nn has no variant fast"),
+    ],
+)
+def test_rows_that_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], peer: dict[str, Any], message: str
+) -> None:
+    code, (only,) = run(tmp_path, project_with(tmp_path, row(**changes)), peer=library(tmp_path, **peer))
+    assert code == 1
+    assert message in only["failed"]
+    assert f"ERROR: mine/{only['run']}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"only": "min"}, "only=min: no row matches", "mine"),
+        ({"targets": "cortex-m44"}, "cortex-m44", "cortex-m4"),
+        ({"peer": "cmsis=x"}, "unknown peer 'cmsis'", "Known: cmsis-nn"),
+        ({"peer": "cmsis-nn"}, "expected NAME=PATH", ""),
+        ({"check": True}, "check cannot be combined with suite=silicon", ""),
+    ],
+)
+def test_wrong_options(tmp_path: Path, options: dict[str, Any], message: str, hint: str) -> None:
+    with pytest.raises(PipelineError, match=message) as raised:
+        run(tmp_path, project_with(tmp_path, row()), **options)
+    assert hint in (raised.value.hint or "") + str(raised.value)
+
+
+def test_rows_have_names_and_the_chip_s_wait_states(tmp_path: Path) -> None:
+    rows = {one.name: one for one in silicon_rows(project_with(tmp_path, row()))}
+    assert rows["mine/arm_product/c/-O3"].published == 5000
+    f411 = rows["stm32f411ce/cifar10_q/c/opt=0 fastscale=1 clang -Oz"]
+    assert f411.target is not None and f411.target.flash is not None and f411.target.flash.line == 16
+
+
+def test_flags_of_a_compiler() -> None:
+    assert flags_of("GCC 14.3 -O3, MACRO") == ("-O3",)
+    assert flags_of("GCC 12.2, rv32imac, -Os") == ("-Os",)
+    assert flags_of("MDK 5.35, options not stated") == ("-O2",)
+    assert uses_clang("armclang 6.16 -O3") and uses_clang("MDK 5.35") and not uses_clang("arm-none-eabi-gcc -Os")
