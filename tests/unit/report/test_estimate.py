@@ -32,7 +32,7 @@ COUNTS = {
             "nucleo-l4r5zi",
             None,
             (
-                "1,200,000 (timing model cortex-m4), 10 ms at 120 MHz; 900,000 to 1,500,000 depending on "
+                "1,200,000 (timing model cortex-m4), 10 ms at 120 MHz, est. 396 µJ; 900,000 to 1,500,000 depending on "
                 "operands: Arm Cortex-M4 with the floating-point unit, 5 wait states in rom, lines of 8 bytes, the "
                 "next prefetched, 128 of instructions and 32 of data cached"
             ),
