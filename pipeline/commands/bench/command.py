@@ -79,7 +79,8 @@ class Bench(Command):
         command_option("check", "fail if instructions, RAM or ROM grew by over 1 %, or exceed a limit of the suite"),
         command_option(
             "update",
-            "update docs/bench.json and the tables in README.md and docs/reference/, or docs/layers.json and its page",
+            "update docs/bench.json and the tables in README.md and docs/reference/, or docs/layers.json and its page, "
+            "or the errors of timing models that reports show",
         ),
         command_option("times", "measure the duration of cold, unchanged and changed runs"),
         command_option("json", "write the figures to this file", str),
@@ -128,6 +129,7 @@ def bench(
     project = current_project() if root is None else project_of(root)
     sample = _sampling(sampling or {}, suite_name)
     if suite_name == SILICON:
+        _refuse_outside_clone(options, project)
         return bench_silicon(options, project)
     if suite_name == LAYERS:
         refuse_modes(options)

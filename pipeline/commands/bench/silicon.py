@@ -26,6 +26,7 @@ from pipeline.runs.cache import StoreCache
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
+from stages.backends.timing.accuracy import FILE
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
 from stages.delivery.bench.silicon.clang import uses_clang
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("chip", "core", "run", "variant", "options", "instructions", "predicted", "published", "error", "rows")
 _OPTIONS = ("opt", "fastscale", "local_math")
-_UNUSED = ("models", "recipe", "times", "check", "update")
+_UNUSED = ("models", "recipe", "times", "check")
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,10 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
     for name in _UNUSED:
         if options[name]:
             raise PipelineError(f"{name.replace('models', 'model')} cannot be combined with suite=silicon")
-    for name in ("json", "markdown"):
-        if options[name]:
-            write_named_file(options[name], check_writable)
+    if options["update"] and options["only"]:
+        raise PipelineError("--update needs all rows of a core; leave only= out")
+    for name in (*filter(None, (options["json"], options["markdown"])), *([str(FILE)] if options["update"] else [])):
+        write_named_file(name, check_writable)
     rows = select(silicon_rows(project), options["only"], options["targets"], project)
     folders = parse_checkouts(options["peer"], _headers(rows))
     display = ProgressDisplay()
@@ -118,6 +120,10 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
         text = "\n".join(f"## {title}\n\n{markdown(table)}" for title, table in tables.items())
         write_named_file(options["markdown"], lambda path: path.write_text(text, encoding="utf-8"))
     failed = [outcome for outcome in outcomes if outcome.failed]
+    if options["update"] and not failed:
+        found = {**json.loads(FILE.read_text(encoding="utf-8")), **accuracies(outcomes)}
+        text = json.dumps(dict(sorted(found.items())), indent=1) + "\n"
+        write_named_file(str(FILE), lambda path: path.write_text(text, encoding="utf-8"))
     for outcome in failed:
         sys.stderr.write(f"ERROR: {escape.line(outcome.row.name)}: {escape.message(outcome.failed)}\n")
     return FAILED if failed else 0
@@ -266,6 +272,21 @@ def core_table(outcomes: Iterable[Outcome]) -> Table:
         for (core, kind), of_core in sorted(errors.items())
     )
     return Table(("core", "rows", "number", "mean error", "worst"), cells, (True,) * len(cells))
+
+
+def accuracies(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
+    """Return the content of silicon.json for the timing models of the rows that ran."""
+    of_models: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.error is not None and outcome.row.target is not None and outcome.row.target.timing_model is not None:
+            of_models.setdefault(outcome.row.target.timing_model.name, []).append(outcome)
+    found = {}
+    for model, ran in of_models.items():
+        held_out = [outcome for outcome in ran if not outcome.row.measurement.fit]
+        errors = [abs(outcome.error or 0.0) for outcome in held_out or ran]
+        figures = {"mean": round(mean(errors), 3), "worst": round(max(errors), 3)}
+        found[model] = {"rows": len(ran), "held_out": len(held_out), **figures}
+    return found
 
 
 def _not_run(outcomes: Iterable[Outcome]) -> dict[str, int]:
