@@ -20,7 +20,6 @@ import onnx
 
 from stages.base import StageError
 from stages.import_model.onnx import convert
-from stages.ir.models.onnx_names import names_from_json, names_to_json
 from stages.ir.reference import Reference
 from stages.ir.reference.onnx_runtime import OnnxReference
 from tests.support.integer import LAYOUTS
@@ -234,7 +233,7 @@ def check(seed: int, form: str) -> Counter[str]:
             return Counter(layers=len(layers.graph.layers), differing=differing)
         data = proto.SerializeToString()
         made = convert(data, "net.onnx", {}, "nhwc" if seed % 2 else "nchw")
-        theirs = OnnxReference(made.data, data, names_from_json(names_to_json(made.names)))
+        theirs = OnnxReference(made.data, data, made.names)
         rng = np.random.default_rng(seed)
         inputs = [[rng.normal(0, 1, t.shape).astype(t.dtype) for t in theirs.inputs] for _ in range(2)]
         return _floats(Reference(made.data), theirs, inputs)

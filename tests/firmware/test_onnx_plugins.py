@@ -153,7 +153,7 @@ def test_gates_between_integer_operators(project: Project, kind: str) -> None:
 
 def test_real_numbers_are_refused_where_the_plug_in_has_integers_alone(project: Project) -> None:
     real = model([gate("x", "y", 0.1)], {"x": (1, 3, 4, 4)}, ["y"])
-    with pytest.raises(PipelineError, match=r"real numbers here; the plug-in has CUSTOM:Gate for int8"):
+    with pytest.raises(PipelineError, match=r"computes in float32; the plug-in declares CUSTOM:Gate for int8 only"):
         verified(project, real)
 
 

@@ -11,7 +11,6 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from stages.import_model.onnx import convert
-from stages.ir.models.onnx_names import names_from_json, names_to_json
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference import Reference
 from stages.ir.reference.onnx_runtime import OnnxReference
@@ -368,9 +367,7 @@ def judged(proto: Any, layout: str = "nchw") -> tuple[OnnxReference, Reference]:
     """ONNX Runtime, and LiteRT on the file that import makes."""
     data = proto.SerializeToString()
     converted = convert(data, "net.onnx", {}, layout)
-    return OnnxReference(converted.data, data, names_from_json(names_to_json(converted.names))), Reference(
-        converted.data
-    )
+    return OnnxReference(converted.data, data, converted.names), Reference(converted.data)
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
