@@ -129,7 +129,6 @@ def bench(
     project = current_project() if root is None else project_of(root)
     sample = _sampling(sampling or {}, suite_name)
     if suite_name == SILICON:
-        _refuse_outside_clone(options, project)
         return bench_silicon(options, project)
     if suite_name == LAYERS:
         refuse_modes(options)

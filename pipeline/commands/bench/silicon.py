@@ -95,6 +95,8 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
     for name in _UNUSED:
         if options[name]:
             raise PipelineError(f"{name.replace('models', 'model')} cannot be combined with suite=silicon")
+    if options["update"] and not project.is_standalone:
+        raise PipelineError("--update writes a file of Firmline's repository: run it in a clone of Firmline")
     if options["update"] and options["only"]:
         raise PipelineError("--update needs all rows of a core; leave only= out")
     for name in (*filter(None, (options["json"], options["markdown"])), *([str(FILE)] if options["update"] else [])):
