@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Columns of text; all others have numbers.
 _TEXT = {"model", "recipe", "target", "verdict", "others", "network", "candidate"}
-_TEXT |= {"chip", "core", "run", "variant", "options", "rows"}  # suite=silicon
+_TEXT |= {"chip", "run", "variant", "options", "rows"}  # suite=silicon
 
 
 @dataclass(frozen=True)

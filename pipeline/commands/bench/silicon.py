@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from stages.backends.timing.silicon import Measurement, Silicon
     from stages.delivery.bench.silicon.run import Result
 
-_COLUMNS = ("chip", "core", "run", "variant", "options", "instructions", "predicted", "published", "error", "rows")
+_COLUMNS = ("chip", "target", "run", "variant", "options", "instructions", "predicted", "published", "error", "rows")
 _OPTIONS = ("opt", "fastscale", "local_math")
 _UNUSED = ("models", "recipe", "times", "check")
 
@@ -101,8 +101,9 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
         raise PipelineError("--update needs all rows of a core; leave only= out")
     for name in (*filter(None, (options["json"], options["markdown"])), *([str(FILE)] if options["update"] else [])):
         write_named_file(name, check_writable)
-    rows = select(silicon_rows(project), options["only"], options["targets"], project)
-    folders = parse_checkouts(options["peer"], _headers(rows))
+    known = silicon_rows(project)
+    rows = select(known, options["only"], options["targets"], project)
+    folders = parse_checkouts(options["peer"], _headers(known))
     display = ProgressDisplay()
     try:
         with Workspace(root=project, install=install_group) as workspace:
@@ -273,7 +274,7 @@ def core_table(outcomes: Iterable[Outcome]) -> Table:
         (core, kind, str(len(of_core)), f"{mean(map(abs, of_core)):.1f} %", f"{max(of_core, key=abs):+.1f} %")
         for (core, kind), of_core in sorted(errors.items())
     )
-    return Table(("core", "rows", "number", "mean error", "worst"), cells, (True,) * len(cells))
+    return Table(("target", "rows", "number", "mean error", "worst"), cells, (True,) * len(cells))
 
 
 def accuracies(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
