@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("chip", "target", "run", "variant", "options", "instructions", "predicted", "published", "error", "rows")
 _OPTIONS = ("opt", "fastscale", "local_math")
+_MACHINE = re.compile(r"(?<!\S)-m[\w-]+=[^\s,]+")
 _UNUSED = ("models", "recipe", "times", "check")
 
 
@@ -143,11 +145,20 @@ def silicon_rows(project: Project) -> list[Row]:
 
 
 def target_of(row: Measurement, silicon: Silicon, targets: Mapping[str, Target]) -> Target | None:
-    """Return the core of a row's chip as a target, with the wait states of the chip; None if there is no such core."""
+    """Return the core of a row's chip as a target, with the wait states of the chip and the row's flags of the machine.
+
+    If the core is a timing model, it is the first target with that model. None if there is no such core.
+    """
     chip = silicon.chips[row.chip]
-    target = targets.get(chip.core or "")
+    with_model = (each.in_simulator for each in targets.values() if chip.core and each.timing == chip.core)
+    target = targets.get(chip.core or "") or next(with_model, None)
     flash = targets[chip.board].flash if chip.board else chip.flash
-    return target and target.model_copy(update={"flash": flash})
+    if target is None:
+        return None
+    of_row = {flag.partition("=")[0]: flag for flag in _MACHINE.findall(row.compiler)}
+    flags = tuple(of_row.get(flag.partition("=")[0], flag) for flag in target.compiler.flags)
+    compiler = target.compiler.model_copy(update={"flags": flags})
+    return target.model_copy(update={"flash": flash, "compiler": compiler})
 
 
 def select(rows: Sequence[Row], only: str, target_names: str, project: Project) -> list[Row]:

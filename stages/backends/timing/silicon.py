@@ -30,6 +30,7 @@ Code = Literal[
     "esp-nn",
     "coremark",
     "embench",
+    "embench-0.5",
     "microtvm",
     "executorch",
     "tflm",
@@ -39,7 +40,7 @@ Code = Literal[
     "muriscv-nn",
 ]
 #: Programs that `doit bench suite=silicon` compiles.
-COMPILED = ("cmsis-nn", "coremark", "embench", "tinymaix")
+COMPILED = ("cmsis-nn", "coremark", "embench", "embench-0.5", "tinymaix")
 Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, lt=1e15)]
 Argument = int | bool | Text | tuple[int, ...]

@@ -88,14 +88,14 @@ def run(folder: Path, project: Project, **options: Any) -> tuple[int, list[dict[
 
 
 def test_a_function_is_compiled_run_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    project = project_with(tmp_path, row(), row(code="coremark", run="coremark", version="1"))
+    project = project_with(tmp_path, row(), row(code="tinyengine", run="vww", version="1"))
     code, (first, other) = run(tmp_path, project, peer=library(tmp_path))
     assert code == 0
     assert 64 * 10 * 3 < first["instructions"] < first["cycles"][1] < 64 * 10 * 20
     assert first["error"] == pytest.approx(first["cycles"][1] / 5000 - 1)
-    assert other["failed"] == "no program runs coremark"
+    assert other["failed"] == "no program runs tinyengine"
     shown = capsys.readouterr().out
-    assert "held out" in shown and "not run: 1 rows; no program runs coremark" in shown
+    assert "held out" in shown and "not run: 1 rows; no program runs tinyengine" in shown
     assert run(tmp_path, project, peer=library(tmp_path))[1][0] == first
 
 
@@ -146,8 +146,17 @@ def test_rows_have_names_and_the_chip_s_wait_states(tmp_path: Path) -> None:
     assert f411.target is not None and f411.target.flash is not None and f411.target.flash.line == 16
 
 
+def test_a_row_names_its_machine_and_may_run_on_a_timing_model(tmp_path: Path) -> None:
+    rows = {one.name: one for one in silicon_rows(project_with(tmp_path, row(compiler="GCC 12 -mfloat-abi=soft, -O1")))}
+    mine, ri5cy = rows["mine/arm_product/c/-O1"].target, rows["ri5cy-verilator/crc32/-O2"].target
+    assert mine is not None and "-mfloat-abi=soft" in mine.compiler.flags
+    assert not any("hard" in flag for flag in mine.compiler.flags)
+    assert ri5cy is not None and ri5cy.timing == "cv32e40p"
+
+
 def test_flags_of_a_compiler() -> None:
     assert flags_of("GCC 14.3 -O3, MACRO") == ("-O3",)
     assert flags_of("GCC 12.2, rv32imac, -Os") == ("-Os",)
     assert flags_of("MDK 5.35, options not stated") == ("-O2",)
+    assert flags_of("GCC 12.2 -Os -flto -ffunction-sections, -mfpu=auto") == ("-Os", "-flto")
     assert uses_clang("armclang 6.16 -O3") and uses_clang("MDK 5.35") and not uses_clang("arm-none-eabi-gcc -Os")

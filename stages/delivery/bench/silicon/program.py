@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stages.backends.timing.silicon import Measurement
 
-_FLAG = re.compile(r"(?<!\S)-O\w+")
+_LEVEL, _OPTION = re.compile(r"(?<!\S)-O\w+"), re.compile(r"(?<!\S)-f(?!function-sections|data-sections)[\w-]+")
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Program:
     include  folders of their headers
     flags    of the compiler, for all files
     main     C that defines `prepare`, which is not counted, and `run`, which returns 0 on success; OUTPUT and
-             OUTPUT_BYTES, an array with the result. It may call `fill`, which writes random bytes
+             OUTPUT_BYTES, an array with the result. It may call `fill`, which writes random bytes, and define
+             CHECK(), which is 0 if the result is right
     clang    compiled with Clang instead of the target's GCC
     files    further files, by name; their folder is searched for headers first
     """
@@ -50,6 +51,6 @@ class PublishedCode:
 
 
 def flags_of(compiler: str) -> tuple[str, ...]:
-    """Return the optimization in a row's `compiler` as a flag; -O2 if there is none."""
-    flags = _FLAG.findall(compiler)
-    return (flags[-1] if flags else "-O2",)
+    """Return the optimization in a row's `compiler` as flags; -O2 if there is none. Sections are always separate."""
+    levels = _LEVEL.findall(compiler)
+    return (levels[-1] if levels else "-O2", *_OPTION.findall(compiler))

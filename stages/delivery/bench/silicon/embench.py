@@ -1,0 +1,55 @@
+"""Programs of Embench IoT: the timed part of a program of its folder src, and the program's own check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.delivery.bench.silicon.program import Program, flags_of
+from stages.support.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.backends.timing.silicon import Measurement
+
+# The harness calls `run` twice and counts the second call, so the first one warms up.
+_MAIN = """\
+#include "support.h"
+
+static int result[1];
+#define OUTPUT result
+#define OUTPUT_BYTES sizeof result
+#define CHECK() (!verify_benchmark(*result))
+
+/* assert() of a program ends in it, and not each C library has one. */
+__attribute__((weak)) void _exit(int status)
+{
+    for (;;)
+        ;
+}
+
+static void prepare(void)
+{
+    initialise_benchmark();
+}
+
+static int run(void)
+{
+    *result = benchmark();
+    return 0;
+}
+"""
+
+
+def program(row: Measurement, folder: Path) -> Program:
+    """Return the program that runs a benchmark as often as the row did. Raises StageError."""
+    source = folder / "src" / row.run
+    if not source.is_dir():
+        known = [path.name for path in sorted((folder / "src").iterdir()) if path.is_dir()]
+        raise StageError(f"the checkout has no program src/{row.run}{did_you_mean(row.run, known)}")
+    if set(row.arguments) != {"gsf"}:
+        raise StageError("a row of Embench should have arguments: {gsf: NUMBER}")
+    # Version 0.5 names the factor after the clock, 2.0 has it apart.
+    factors = tuple(f"-D{name}={row.arguments['gsf']}" for name in ("GLOBAL_SCALE_FACTOR", "CPU_MHZ"))
+    sources = (*sorted(source.glob("*.c")), folder / "support/beebsc.c")
+    return Program(sources, (source, folder / "support"), (*flags_of(row.compiler), *factors), _MAIN, {})
