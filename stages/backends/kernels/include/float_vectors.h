@@ -21,7 +21,9 @@
 #ifdef __clang__
 #define WITHOUT_FLOAT_VECTORS __attribute__((noinline, target("no-mve.fp")))
 #else
-#define WITHOUT_FLOAT_VECTORS __attribute__((noinline, optimize("no-tree-vectorize")))
+/* -fno-tree-vectorize alone does not undo the two flags that it stands for. */
+#define WITHOUT_FLOAT_VECTORS                                                                                             \
+    __attribute__((noinline, optimize("no-tree-vectorize", "no-tree-loop-vectorize", "no-tree-slp-vectorize")))
 #endif
 
 #define FL_FLUSHED 0x88u /* FPSCR.IDC and FPSCR.UFC */
