@@ -53,12 +53,19 @@ class Row:
     core       Firmline's name of the chip's core, or its title
     published  cycles
     target     None if no target has the core
+    compared   False: the published time is no time of the program alone, or depends on an unknown memory
     """
 
     measurement: Measurement
     core: str
     published: float
     target: Target | None
+    compared: bool = True
+
+    @property
+    def kind(self) -> str:
+        """Whether models are fitted to the row."""
+        return "not compared" if not self.compared else "fit" if self.measurement.fit else "held out"
 
     @property
     def name(self) -> str:
@@ -86,8 +93,8 @@ class Outcome:
 
     @property
     def error(self) -> float | None:
-        """Predicted by published cycles, minus 1; None without a prediction."""
-        if self.result is None or self.result.cycles is None:
+        """Predicted by published cycles, minus 1; None without a prediction, or if the two are not comparable."""
+        if self.result is None or self.result.cycles is None or not self.row.compared:
             return None
         return self.result.cycles[1] / self.row.published - 1
 
@@ -138,7 +145,7 @@ def silicon_rows(project: Project) -> list[Row]:
     """Return the rows of silicon.yaml that have a time."""
     silicon, targets = load_silicon(project), load_targets(project)
     return [
-        Row(row, silicon.core(row), silicon.cycles(row), target_of(row, silicon, targets))
+        Row(row, silicon.core(row), silicon.cycles(row), target_of(row, silicon, targets), silicon.is_compared(row))
         for row in silicon.measurements
         if row.has_time
     ]
@@ -270,7 +277,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     return (
         *(measurement.chip, row.core, measurement.run, measurement.variant or "", row.options),
         *("failed" if result is None else f"{result.instructions:,}", cycles, f"{row.published:,.0f}"),
-        *("" if outcome.error is None else f"{100 * outcome.error:+.1f} %", "fit" if measurement.fit else "held out"),
+        *("" if outcome.error is None else f"{100 * outcome.error:+.1f} %", row.kind),
     )
 
 
@@ -279,8 +286,7 @@ def core_table(outcomes: Iterable[Outcome]) -> Table:
     errors: dict[tuple[str, str], list[float]] = {}
     for outcome in outcomes:
         if outcome.error is not None:
-            kind = "fit" if outcome.row.measurement.fit else "held out"
-            errors.setdefault((outcome.row.core, kind), []).append(100 * outcome.error)
+            errors.setdefault((outcome.row.core, outcome.row.kind), []).append(100 * outcome.error)
     cells = tuple(
         (core, kind, str(len(of_core)), f"{mean(map(abs, of_core)):.1f} %", f"{max(of_core, key=abs):+.1f} %")
         for (core, kind), of_core in sorted(errors.items())
@@ -317,6 +323,7 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
     return {
         **row.measurement.model_dump(mode="json", include={"chip", "code", "run", "arguments", "variant", "fit"}),
         "core": row.core,
+        "compared": row.compared,
         "published": row.published,
         "instructions": result and result.instructions,
         "cycles": result and result.cycles,

@@ -56,7 +56,7 @@ class Chip(StrictModel):
     board       a board of the catalogue whose `flash:` it has
     flash       its flash memory; without `board` and `flash`, memory has no wait states
     memory      where code and data are
-    wait_states_known  false: nobody states the timing of its memory, so that its rows are bounds
+    wait_states_known  false: nobody states the timing of its memory, so that its rows are not compared
     source      data sheet, reference manual or page
     """
 
@@ -97,6 +97,7 @@ class Measurement(StrictModel):
     kind       `rtl`: simulated hardware description; `fpga`: a core in programmable logic
     source     repository, revision and file, or paper
     fit        whether models may be fitted to it; see the rule in silicon.yaml
+    compared   false: the time includes more than the program, or its timer is wrong; `note` says what
     """
 
     chip: Name
@@ -114,6 +115,7 @@ class Measurement(StrictModel):
     kind: Literal["silicon", "rtl", "fpga"] = "silicon"
     source: Text
     fit: bool = False
+    compared: bool = True
     note: Text | None = None
 
     @model_validator(mode="after")
@@ -124,6 +126,10 @@ class Measurement(StrictModel):
             raise mistake("should have cycles, ms or energy_uj")
         if self.fit and self.code == CLOSED:
             raise mistake("closed code cannot be compiled, so no model is fitted to it", "fit")
+        if self.fit and not self.compared:
+            raise mistake("the row is not compared, so no model is fitted to it", "fit")
+        if not self.compared and self.note is None:
+            raise mistake("a row that is not compared should have a note that says why", "compared")
         return self
 
     @property
@@ -174,6 +180,10 @@ class Silicon(StrictModel):
         assert row.ms is not None
         return row.ms * (row.clock or self.chips[row.chip].clock) / 1000
 
+    def is_compared(self, row: Measurement) -> bool:
+        """Whether an error of a row's prediction is one of the timing model."""
+        return row.has_time and row.compared and self.chips[row.chip].wait_states_known
+
     def core(self, row: Measurement) -> str:
         """Return the name of the row's core: Firmline's, or the title of one that it does not know."""
         chip = self.chips[row.chip]
@@ -189,14 +199,13 @@ def _unknown(kind: str, name: str, known: Iterable[str], *at: str | int) -> Pyda
 def rows_to_fit(silicon: Silicon) -> list[bool]:
     """Return for each row whether the rule of silicon.yaml marks it `fit`.
 
-    The rule: of each core's rows with a time, on silicon with known wait states, of a program in COMPILED, the first
-    and every third after it.
+    The rule: of each core's compared rows with a time, on silicon, of a program in COMPILED, the first and every third
+    after it.
     """
     seen: dict[str, int] = {}
     marks = []
     for row in silicon.measurements:
-        known = row.kind == "silicon" and silicon.chips[row.chip].wait_states_known
-        counts = row.has_time and row.code in COMPILED and known
+        counts = row.kind == "silicon" and row.code in COMPILED and silicon.is_compared(row)
         place = seen.get(silicon.core(row), 0)
         marks.append(counts and place % _FIT_EVERY == 0)
         seen[silicon.core(row)] = place + counts

@@ -48,6 +48,8 @@ def test_rows_of_a_project_follow_the_shipped_ones(tmp_path: Path) -> None:
         (CHIP, ROW.replace("mine", "apolo510"), ROW_LINE, "unknown chip 'apolo510'; did you mean 'apollo510'?"),
         (CHIP, ROW.replace("firmline,", "tinymax,"), ROW_LINE, "did you mean 'tinymaix'?"),
         (CHIP, ROW.replace("firmline,", "closed, fit: true,"), ROW_LINE, "closed code cannot be compiled"),
+        (CHIP, ROW.replace("ms: 5", "ms: 5, compared: false"), ROW_LINE, "should have a note that says why"),
+        (CHIP, ROW.replace("ms: 5", "ms: 5, compared: false, fit: true"), ROW_LINE, "the row is not compared, so"),
         (CHIP, ROW + ROW, ROW_LINE + 1, "measures the same as an earlier row"),
         (
             CHIP.replace("cortex-m4", "cortex-m44"),
