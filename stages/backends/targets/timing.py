@@ -223,6 +223,13 @@ class Timing(StrictModel):
         return self.model_copy(update={"classes": classes, "pairs": pairs, "unaligned_target": unaligned})
 
 
+def parameters_of(rule: InstructionClass | Pair | Timing) -> set[str]:
+    """Return the names of the parameters that a class, a pair, or a model besides its classes and pairs uses."""
+    amounts = [getattr(rule, key) for key in (*_AMOUNTS, "unaligned_target") if key in type(rule).model_fields]
+    amounts += rule.reads.values() if isinstance(rule, InstructionClass) else ()
+    return {amount for amount in amounts if isinstance(amount, str)}
+
+
 _Rule = TypeVar("_Rule", InstructionClass, Pair)
 
 

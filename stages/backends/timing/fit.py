@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
-from stages.backends.timing.table import timed_instructions
+from stages.backends.targets.timing import parameters_of
+from stages.backends.timing.table import estimated, kinds_of
 
 if TYPE_CHECKING:
     from stages.backends.targets.timing import Cycles, Timing
@@ -50,21 +51,37 @@ class Row:
 
     def cycles(self, model: Timing) -> float:
         """Return the cycles by a model."""
-        return self.waits + estimated(self.instructions, self.counts, model)
+        kinds = kinds_of(self.instructions, model)
+        return self.waits + estimated(self.instructions, kinds, self.counts, model.resolved())
 
     def error(self, model: Timing) -> float:
         """Return estimated / measured - 1."""
         return self.cycles(model) / self.measured - 1
 
 
-def estimated(instructions: Sequence[Instruction], counts: Mapping[int, Counts], model: Timing) -> float:
-    """Return the estimated cycles of instructions that ran so often."""
-    figures = timed_instructions(instructions, model)
-    total = 0.0
-    for number, (followed, entered, jumped) in counts.items():
-        one = figures[number]
-        total += followed * one.follows[1] + entered * one.entered[1] + jumped * one.taken[1]
-    return total
+class _Fit:
+    """Distances of rows for figures of parameters. A row is computed once for figures of the parameters it uses."""
+
+    def __init__(self, model: Timing, rows: Sequence[Row]) -> None:
+        self.model = model
+        self.rows = [(row, kinds_of(row.instructions, model)) for row in rows]
+        uses = {name: parameters_of(rule) for name, rule in model.classes.items()}
+        common = set().union(*map(parameters_of, (*model.pairs, model)))
+        self.used = [sorted(common.union(*(uses[kind] for kind in set(kinds) if kind))) for _, kinds in self.rows]
+        self.known: dict[tuple[object, ...], float] = {}
+
+    def distance(self, values: Mapping[str, float]) -> float:
+        """Return the mean of |log(estimated / measured)|."""
+        model: Timing | None = None
+        total = 0.0
+        for number, (row, kinds) in enumerate(self.rows):
+            key = (number, *(values.get(name) for name in self.used[number]))
+            if key not in self.known:
+                model = model or with_values(self.model, values)
+                cycles = row.waits + estimated(row.instructions, kinds, row.counts, model)
+                self.known[key] = abs(log(cycles / row.measured))
+            total += self.known[key]
+        return total / len(self.rows)
 
 
 def fit(model: Timing, rows: Sequence[Row]) -> dict[str, float]:
@@ -73,18 +90,18 @@ def fit(model: Timing, rows: Sequence[Row]) -> dict[str, float]:
     It begins with the middle one of all. Then each parameter in turn gets the one with the least mean of
     |log(estimated / measured)|, until none changes. The result depends only on model and rows.
     """
-    parts = [row.reduced() for row in rows]
+    distance = _Fit(model, [row.reduced() for row in rows]).distance
     tried = {name: parameter.candidates for name, parameter in model.parameters.items() if parameter.candidates}
     best = {name: sorted(candidates)[len(candidates) // 2] for name, candidates in tried.items()}
-    least = _distance(model, parts, best)
+    least = distance(best)
     has_changed = True
     while has_changed:
         has_changed = False
         for name, candidates in tried.items():
             for candidate in candidates:
                 other = {**best, name: candidate}
-                if candidate != best[name] and (distance := _distance(model, parts, other)) < least - _BETTER:
-                    best, least, has_changed = other, distance, True
+                if candidate != best[name] and (found := distance(other)) < least - _BETTER:
+                    best, least, has_changed = other, found, True
     return best
 
 
@@ -92,11 +109,6 @@ def with_values(model: Timing, values: Mapping[str, float]) -> Timing:
     """Return the model with other figures of parameters."""
     figures: dict[str, Cycles] = {name: (value, value, value) for name, value in values.items()}
     return model.resolved(figures)
-
-
-def _distance(model: Timing, rows: Sequence[Row], values: Mapping[str, float]) -> float:
-    resolved = with_values(model, values)
-    return sum(abs(log(row.cycles(resolved) / row.measured)) for row in rows) / len(rows)
 
 
 def written(text: str, name: str, values: Mapping[str, float]) -> str:

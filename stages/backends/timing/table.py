@@ -9,7 +9,7 @@ a jump to it, and extra cycles if it jumps; each as least, estimate and most.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.backends.targets.timing import Cycles, InstructionClass, Pair, Timing
     from stages.backends.timing.instruction import Instruction
+    from stages.backends.timing.log import Counts
 
     Decoder = Callable[[Iterable[Line]], Iterator[Instruction]]
 
@@ -72,10 +73,42 @@ def timed(lines: Iterable[Line], model: Timing) -> list[Timed]:
 def timed_instructions(instructions: Sequence[Instruction], model: Timing) -> list[Timed]:
     """Return instructions in the order of memory with their cycles."""
     model = model.resolved()
+    steps, ranges = _steps(instructions, kinds_of(instructions, model), model)
+    follows, entered = distances(steps, model.pipeline)
+    return [
+        _timed(step, one, ranges[number], follows[number], entered.get(number), model)
+        for number, (step, one) in enumerate(zip(steps, instructions, strict=True))
+    ]
+
+
+def kinds_of(instructions: Iterable[Instruction], model: Timing) -> list[str]:
+    """Return the class of each instruction, '' if none has it."""
     classify = _classifier(model)
+    return [classify(one.mnemonic, one.facts) for one in instructions]
+
+
+def estimated(
+    instructions: Sequence[Instruction], kinds: Sequence[str], counts: Mapping[int, Counts], model: Timing
+) -> float:
+    """Return the estimated cycles of instructions that ran so often, by number. The model's parameters are resolved."""
+    steps, ranges = _steps(instructions, kinds, model)
+    follows, entered = distances(steps, model.pipeline)
+    unaligned, total = _stated(model.unaligned_target)[1], 0.0
+    for number, (followed, jumped_to, jumped) in counts.items():
+        if (step := steps[number]) is not None:
+            one = instructions[number]
+            late = unaligned if one.size == 4 and one.address % 4 else 0
+            total += followed * follows[number] + jumped * step.costs.taken
+            total += jumped_to * (entered.get(number, ranges[number][0][1]) + late)
+    return total
+
+
+def _steps(
+    instructions: Sequence[Instruction], kinds: Sequence[str], model: Timing
+) -> tuple[list[Step | None], list[tuple[Cycles, Cycles]]]:
+    """Return the steps of a resolved model, with their cycles alone and the extra ones of the pair before each."""
     costs_of = {name: costs(rule) for name, rule in model.classes.items()}
-    kinds = [classify(one.mnemonic, one.facts) for one in instructions]
-    ranges: list[tuple[Cycles, Cycles]] = []  # alone, extra
+    ranges: list[tuple[Cycles, Cycles]] = []
     steps: list[Step | None] = []
     before: Instruction | None = None
     for number, (one, kind) in enumerate(zip(instructions, kinds, strict=True)):
@@ -85,11 +118,7 @@ def timed_instructions(instructions: Sequence[Instruction], model: Timing) -> li
         steps.append(Step(one, kind, costs_of[kind], alone[1], extra[1], is_next) if kind else None)
         ranges.append((alone, extra))
         before = one
-    follows, entered = distances(steps, model.pipeline)
-    return [
-        _timed(step, one, ranges[number], follows[number], entered.get(number), model)
-        for number, (step, one) in enumerate(zip(steps, instructions, strict=True))
-    ]
+    return steps, ranges
 
 
 def _timed(
@@ -132,7 +161,9 @@ def _classifier(model: Timing) -> Callable[[str, frozenset[str]], str]:
 
 
 def _alone(one: Instruction, rule: InstructionClass, model: Timing) -> Cycles:
-    least, estimate, most = _plus(_stated(rule.cycles), *[_stated(rule.per_register)] * one.registers)
+    least, estimate, most = _stated(rule.cycles)
+    if one.registers:
+        least, estimate, most = _plus(_stated(rule.cycles), *[_stated(rule.per_register)] * one.registers)
     return (min(least, model.skipped), estimate, max(most, model.skipped)) if one.skippable else (least, estimate, most)
 
 
