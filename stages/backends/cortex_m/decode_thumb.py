@@ -25,6 +25,7 @@ _SHIFTED = re.compile(r", (?:ls[lr]|asr|ror) #|, rrx")
 _LIST = re.compile(r"\{([^}]*)\}")
 _ADDRESS = re.compile(r"\[([^\]]*)\](!|, .+)?")
 _SPAN = re.compile(r"\b([sd])(\d+)-[sd](\d+)\b")
+_LANE = re.compile(r"\b[dq]\d+\[")
 _CONDITION = 2  # letters
 _SHORT = 2  # bytes
 _STORES = ("str", "stm", "vst", "push", "vpush")
@@ -97,6 +98,7 @@ def _instruction(line: Line, mnemonic: str, *, skippable: bool, is_predicated: b
     # Half of a double, `d0[1]`, is another matter.
     of_core = mnemonic == "vmov" and not address and any(name[0] not in "sdq" or name in _CORE for name in plain)
     facts |= {"core_register"} if of_core else set()
+    facts |= {"lane"} if mnemonic == "vmov" and _LANE.search(operands) else set()
     reads, writes = _read_and_written(mnemonic, operands, places, frozenset(_members(listed[1])) if listed else None)
     if "pc" in writes:
         facts.add("writes_pc")

@@ -76,6 +76,7 @@ Fact = Literal[
     "backward",
     "gather",
     "predicated",
+    "lane",
 ]
 #: Operands by use: of an address, a sum's start, what a store stores; any other.
 Operand = Literal["address", "accumulator", "data", "other"]
