@@ -82,6 +82,7 @@ class Bench(Command):
             "update docs/bench.json and the tables in README.md and docs/reference/, or docs/layers.json and its page, "
             "or the errors of timing models that reports show",
         ),
+        command_option("fit", "with suite=silicon: fit open parameters of timing models to the rows marked fit"),
         command_option("times", "measure the duration of cold, unchanged and changed runs"),
         command_option("json", "write the figures to this file", str),
         command_option("markdown", "write the tables to this file", str),
@@ -167,7 +168,7 @@ def _sampling(values: Mapping[str, str], suite_name: str) -> Sampling | None:
 
 
 def _refuse(options: dict[str, Any]) -> None:
-    modes = [f"--{name}" for name in ("check", "update", "times") if options[name]]
+    modes = [f"--{name}" for name in ("check", "update", "times", "fit") if options[name]]
     if len(modes) > 1:
         raise PipelineError(f"{' and '.join(modes)} cannot be combined")
     if options["models"] and modes:

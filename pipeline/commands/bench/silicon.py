@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.bench.baseline import parse_checkouts
 from pipeline.commands.bench.files import write_named_file
+from pipeline.commands.bench.silicon_fit import fit_models
 from pipeline.commands.counting import tools_of
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError, list_known
@@ -106,6 +107,8 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
             raise PipelineError(f"{name.replace('models', 'model')} cannot be combined with suite=silicon")
     if options["update"] and not project.is_standalone:
         raise PipelineError("--update writes a file of Firmline's repository: run it in a clone of Firmline")
+    if options["fit"] and not project.is_standalone:
+        raise PipelineError("--fit writes files of Firmline's repository: run it in a clone of Firmline")
     if options["update"] and options["only"]:
         raise PipelineError("--update needs all rows of a core; leave only= out")
     for name in (*filter(None, (options["json"], options["markdown"])), *([str(FILE)] if options["update"] else [])):
@@ -116,6 +119,17 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
     display = ProgressDisplay()
     try:
         with Workspace(root=project, install=install_group) as workspace:
+            if options["fit"]:
+                runnable = [row for row in rows if not why_not(row, folders)]
+                fitted, table = fit_models(
+                    runnable,
+                    lambda row: built_row(row, folder_of(row, folders), workspace),
+                    workspace,
+                    lambda done, what: display.progress("", "fit", what, done),
+                )
+                new = dict(zip(map(id, runnable), fitted, strict=True))
+                rows = [new.get(id(row), row) for row in rows]
+                display.show(partial(_render, table, "fitted parameters"))
             outcomes = list(_outcomes(rows, folders, workspace, display, options["jobs"] or 1))
     finally:
         display.close()

@@ -7,7 +7,7 @@ figures need no further run. Waits for flash are taken as measured with the mode
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
@@ -66,7 +66,7 @@ class _Fit:
         self.model = model
         self.rows = [(row, kinds_of(row.instructions, model)) for row in rows]
         uses = {name: parameters_of(rule) for name, rule in model.classes.items()}
-        common = set().union(*map(parameters_of, (*model.pairs, model)))
+        common = parameters_of(model).union(*(parameters_of(pair) for pair in model.pairs))
         self.used = [sorted(common.union(*(uses[kind] for kind in set(kinds) if kind))) for _, kinds in self.rows]
         self.known: dict[tuple[object, ...], float] = {}
 
@@ -87,12 +87,22 @@ class _Fit:
 def fit(model: Timing, rows: Sequence[Row]) -> dict[str, float]:
     """Return the best figure of each parameter with `try`.
 
-    It begins with the middle one of all. Then each parameter in turn gets the one with the least mean of
-    |log(estimated / measured)|, until none changes. The result depends only on model and rows.
+    It begins with the least figures of all, the middle ones, and the most. Each parameter in turn gets the one with
+    the least mean of |log(estimated / measured)|, until none changes; the best of the three ends counts. The result
+    depends only on model and rows.
     """
     distance = _Fit(model, [row.reduced() for row in rows]).distance
     tried = {name: parameter.candidates for name, parameter in model.parameters.items() if parameter.candidates}
-    best = {name: sorted(candidates)[len(candidates) // 2] for name, candidates in tried.items()}
+    begins = [
+        {name: sorted(candidates)[(len(candidates) - 1) * part // 2] for name, candidates in tried.items()}
+        for part in range(3)
+    ]
+    return min((_descended(begin, tried, distance) for begin in begins), key=distance)
+
+
+def _descended(
+    best: dict[str, float], tried: Mapping[str, Sequence[float]], distance: Callable[[Mapping[str, float]], float]
+) -> dict[str, float]:
     least = distance(best)
     has_changed = True
     while has_changed:

@@ -186,7 +186,8 @@ class _Shape:
             self.locals[name] = f"const cmsis_nn_dims {name} = {dims};"
         self.values |= {"block_size": str(elements), "batch_offset": str(elements)}
         # Sources state no shifts. Their signs decide which code runs: these are the signs that rows marked fit have.
-        self.values |= {"input_2_shift": "-1", "out_shift": "0" if "mul" in function else "-8"}
+        self.values["input_2_shift"] = "0" if "scalar" in function else "-1"
+        self.values["out_shift"] = "0" if "mul" in function else "-8"
 
     def _product(self, rows: int, depth: int, columns: int) -> None:
         self.depth = depth

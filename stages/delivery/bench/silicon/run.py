@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,10 @@ from stages.backends.simulators.once import first_line_of_version
 from stages.backends.simulators.program import code_patterns, run_program
 from stages.backends.targets.runtime import code_patterns as runtime_patterns
 from stages.backends.targets.runtime import runtime_for
-from stages.backends.timing.log import LOG, TABLE, intervals, readings
+from stages.backends.targets.timing import decoder
+from stages.backends.timing.disassembly import disassemble
+from stages.backends.timing.fit import Row
+from stages.backends.timing.log import COUNTS, LOG, TABLE, interval_counts, intervals, readings
 from stages.backends.timing.table import timing_table
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
@@ -25,6 +28,7 @@ from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
+    from stages.backends.timing.log import Counts
     from stages.base import Cache
     from stages.delivery.bench.silicon.program import Program
 
@@ -149,7 +153,7 @@ def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) 
     }
 
     def write(folder: Path) -> None:
-        result = _run(elf, target, table)
+        result, _ = _run(elf, target, table)
         (folder / _RESULT).write_text(json.dumps(asdict(result)) + "\n", encoding="utf-8")
 
     content: dict[str, Any] = json.loads((cache.get(ingredients, write) / _RESULT).read_text(encoding="utf-8"))
@@ -157,7 +161,19 @@ def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) 
     return Result(content["instructions"], cycles, content["output"])
 
 
-def _run(elf: Path, target: Target, table: bytes | None) -> Result:
+def fit_row(elf: Path, target: Target, published: float) -> Row:
+    """Return a program of `built` with the counts of its instructions, for the fit of its timing model."""
+    assert target.timing_model is not None
+    result, counts = _run(elf, target, timing_table(elf, target, counts=True))
+    assert result.cycles is not None
+    decode = decoder(target.timing_model.instructions).decode
+    instructions = sorted(decode(disassemble(elf, target)), key=lambda one: one.address)
+    row = Row(instructions, counts, 0, published).reduced()
+    return replace(row, waits=result.cycles[1] - row.cycles(target.timing_model))
+
+
+def _run(elf: Path, target: Target, table: bytes | None) -> tuple[Result, dict[int, Counts]]:
+    """Run a program. Returns the result of the measured call, and counts by number if the table asks for them."""
     with temporary_folder("silicon") as folder:
         if table is not None:
             (folder / TABLE).write_bytes(table)
@@ -173,11 +189,12 @@ def _run(elf: Path, target: Target, table: bytes | None) -> Result:
         if first != second:
             raise StageError("the second call computed another output than the first")
         if table is None:
-            return Result(int(lines["COUNT"][0]), None, first)
+            return Result(int(lines["COUNT"][0]), None, first), {}
         (interval,) = intervals(readings((folder / LOG).read_bytes()))
         if interval.untimed:
             raise untimed_error(interval.untimed, elf, target)
-        return Result(interval.instructions, interval.cycles, first)
+        counts = interval_counts((folder / COUNTS).read_bytes())[0] if (folder / COUNTS).exists() else {}
+        return Result(interval.instructions, interval.cycles, first), counts
 
 
 def _digest(path: Path) -> str:
