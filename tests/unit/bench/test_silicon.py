@@ -17,7 +17,7 @@ from stages.delivery.bench.silicon.program import flags_of
 
 OPTIONS: dict[str, Any] = {
     **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
-    **dict.fromkeys(("check", "update", "times"), False),
+    **dict.fromkeys(("check", "update", "times", "fit"), False),
     "jobs": 1,
 }
 CHIP = "mine: {title: My board, core: cortex-m4, clock: 80M, source: data sheet}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from stages.support.messages.wording import did_you_mean
 if TYPE_CHECKING:
     from stages.backends.timing.silicon import Measurement
 
+_GCC = re.compile(r"gcc (\d+)", re.IGNORECASE)
 # The harness calls `run` twice and counts the second call, so the first one warms up.
 _MAIN = """\
 #include "support.h"
@@ -51,5 +53,10 @@ def program(row: Measurement, folder: Path) -> Program:
         raise StageError("a row of Embench should have arguments: {gsf: NUMBER}")
     # Version 0.5 names the factor after the clock, 2.0 has it apart.
     factors = tuple(f"-D{name}={row.arguments['gsf']}" for name in ("GLOBAL_SCALE_FACTOR", "CPU_MHZ"))
+    # Both decide from which address GCC reaches a variable. Before GCC 10, -fcommon is the default.
+    version = _GCC.search(row.compiler)
+    data: tuple[str, ...] = ("-fcommon",) if version is not None and int(version[1]) < 10 else ()
+    data += () if "-fdata-sections" in row.compiler else ("-fno-data-sections",)
+    flags = (*flags_of(row.compiler), *data, *factors)
     sources = (*sorted(source.glob("*.c")), folder / "support/beebsc.c")
-    return Program(sources, (source, folder / "support"), (*flags_of(row.compiler), *factors), _MAIN, {})
+    return Program(sources, (source, folder / "support"), flags, _MAIN, {})
