@@ -13,6 +13,7 @@ from pipeline.artifacts.digest import hash_file
 from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError
 from pipeline.recipes.silicon import FILE, checked, load_own
+from stages.backends.timing.silicon import FIRMLINE, RESET
 from stages.support.system.atomic_write import write_atomically
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def record_measurement(
         return ""
     if not cycles or board is None or not board["clock"]:
         return f"not in {FILE}: {'the counter did not change' if not cycles else 'the target is no board with a clock'}"
-    chip = f"{report['target']}-reset"
+    chip = f"{report['target']}{RESET}"
     options = " ".join(change for change in changes if not change.startswith("run_on="))
     row: dict[str, Any] = {
         "chip": chip,
-        "code": "firmline",
+        "code": FIRMLINE,
         "version": f"{pyproject_table('project')['version']} {hash_file(firmware)[:12]}",
         "compiler": compiler,
         "run": recipe,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import socketserver
@@ -13,9 +14,13 @@ from typing import Any
 import pytest
 
 from pipeline.api import RunResult, run_recipe
+from pipeline.commands.bench.command import bench
+from pipeline.commands.bench.silicon import silicon_rows
+from pipeline.commands.bench.silicon_firmware import built_firmware, overrides
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from pipeline.recipes.silicon import load_silicon
+from pipeline.runs.workspace import Workspace
 from stages.backends.hardware.gdb import COMMAND, Gdb
 from stages.backends.hardware.run import Ran, run_on_board
 from stages.backends.targets.chip import ChipNumber
@@ -23,6 +28,7 @@ from stages.backends.targets.load import load_target
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
+from stages.delivery.bench.silicon.run import fit_row
 from stages.support.system.installation import INSTALLATION
 from tests.support import exports
 from tests.support.gdb_servers import free_port, needs_gdb, needs_openocd, openocd_before_spike, qemu
@@ -36,6 +42,7 @@ schema: 1
 boards:
   mine:
     core: rv32-scalar
+    timing: ibex
     title: a board behind a wire
     clock: 100M
     memory: {rom: {origin: "0x80000000", length: 256M}, ram: {origin: "0x90000000", length: 64M}, stack: 16K}
@@ -49,7 +56,15 @@ RECIPE = {
 }
 
 
-def ran(folder: Path, overrides: dict[str, str], recipe: dict[str, Any] = RECIPE, **more: Any) -> RunResult:
+SMALL = "schema: 1\ntarget: mine\nmodel: {op: fully_connected, shape: [8], out_channels: 4}\n"
+BENCH_OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
+    **dict.fromkeys(("check", "update", "times", "fit"), False),
+    "jobs": 1,
+}
+
+
+def ran(folder: Path, overrides: dict[str, str], recipe: str | dict[str, Any] = RECIPE, **more: Any) -> RunResult:
     return run_recipe(recipe, overrides, store=exports._store(), build=folder / "build", **more)
 
 
@@ -92,8 +107,10 @@ def test_a_network_through_qemus_server_verified_layer_by_layer(tmp_path: Path) 
 
 
 @needs_openocd
-def test_a_network_through_openocd_and_a_jtag_wire(tmp_path: Path) -> None:
-    recipe = {**RECIPE, "target": "mine", "model": {"op": "fully_connected", "shape": [8], "out_channels": 4}}
+def test_a_network_through_openocd_and_a_jtag_wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = "small"
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/small.yaml").write_text(SMALL)
     (tmp_path / "pipeline.yaml").write_text(BOARD)
     project = Project(tmp_path, INSTALLATION)
     compiled = ran(tmp_path, {"set": "stages.compile.host=debugger"}, recipe, until="compile", root=project)
@@ -109,6 +126,30 @@ def test_a_network_through_openocd_and_a_jtag_wire(tmp_path: Path) -> None:
     assert (row.chip, row.run, row.cycles) == ("mine-reset", "small", report["instructions"]["total"])
     assert row.arguments == {"options": "set=stages.simulate.inputs.random=1"} and row.compiler.startswith("riscv64")
     assert report["recorded"] == f"{row.cycles:,.0f} cycles of small on mine, in silicon.yaml"
+    # The bench makes the same firmware for the simulator, and compares.
+    made = tmp_path / "figures.json"
+    monkeypatch.setenv("FIRMLINE_STORE", str(exports._store()))
+    given = {**BENCH_OPTIONS, "only": "mine-reset", "json": str(made)}
+    assert bench(given, root=project, suite_name="silicon") == 0
+    (only,) = json.loads(made.read_text())
+    simulated = ran(tmp_path, {"set": options["set"]}, recipe, root=project).report
+    assert simulated is not None and only["failed"] is None and only["published"] == row.cycles
+    assert only["instructions"] == simulated["instructions"]["total"]
+    assert only["cycles"][1] == simulated["estimated_cycles"]["total"]
+    assert only["error"] == pytest.approx(only["cycles"][1] / row.cycles - 1)
+    # A fit counts its instructions.
+    (benched,) = (row for row in silicon_rows(project) if row.measurement.chip == "mine-reset")
+    assert benched.target is not None and benched.target.timing_model is not None
+    with Workspace(root=project) as workspace:
+        counted = fit_row(built_firmware(benched.measurement, "mine", workspace), benched.target, benched.published)
+    assert counted.cycles(benched.target.timing_model) == pytest.approx(only["cycles"][1])
+    assert counted.waits == pytest.approx(0, abs=1) and counted.measured == row.cycles
+
+
+def test_the_overrides_of_a_row() -> None:
+    assert overrides("") == {}
+    typed = "model=zoo:ds_cnn set=stages.a.b={x: 1} set=stages.c=2"
+    assert overrides(typed) == {"model": "zoo:ds_cnn", "set": "stages.a.b={x: 1},stages.c=2"}
 
 
 @needs_openocd

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.bench.baseline import parse_checkouts
 from pipeline.commands.bench.files import write_named_file
+from pipeline.commands.bench.silicon_firmware import built_firmware
 from pipeline.commands.bench.silicon_fit import fit_models
 from pipeline.commands.counting import tools_of
 from pipeline.commands.exit_codes import FAILED
@@ -29,6 +30,7 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
 from stages.backends.timing.accuracy import FILE
+from stages.backends.timing.silicon import FIRMLINE, RESET
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
 from stages.delivery.bench.silicon.clang import uses_clang
@@ -78,6 +80,8 @@ class Row:
     def options(self) -> str:
         """Options of the program and optimization of the compiler, as text. Sizes are not options."""
         arguments = self.measurement.arguments
+        if self.measurement.code == FIRMLINE:
+            return str(arguments.get("options", ""))
         options = [f"{name}={arguments[name]}" for name in _OPTIONS if name in arguments]
         clang = ["clang"] if uses_clang(self.measurement.compiler) else []
         return " ".join([*options, *clang, *flags_of(self.measurement.compiler)])
@@ -168,11 +172,13 @@ def silicon_rows(project: Project) -> list[Row]:
 def target_of(row: Measurement, silicon: Silicon, targets: Mapping[str, Target]) -> Target | None:
     """Return the core of a row's chip as a target, with the wait states of the chip and the row's flags of the machine.
 
-    If the core is a timing model, it is the first target with that model. None if there is no such core.
+    If the core is a timing model, it is the first target with that model. None if there is no such core. Firmline's
+    networks are made for the board that was measured, if it is known.
     """
     chip = silicon.chips[row.chip]
+    board = targets.get(row.chip.removesuffix(RESET)) if row.code == FIRMLINE else None
     with_model = (each.in_simulator for each in targets.values() if chip.core and each.timing == chip.core)
-    target = targets.get(chip.core or "") or next(with_model, None)
+    target = board.in_simulator if board else targets.get(chip.core or "") or next(with_model, None)
     flash = targets[chip.board].flash if chip.board else chip.flash
     if target is None:
         return None
@@ -231,6 +237,8 @@ def why_not(row: Row, folders: Mapping[str, Path]) -> str:
     code = row.measurement.code
     if row.target is None:
         return f"no target has the core {row.core}"
+    if code == FIRMLINE:
+        return ""
     if code not in PUBLISHED:
         return f"no program runs {code}"
     if row.target.family not in PUBLISHED[code].families:
@@ -268,7 +276,10 @@ def built_row(row: Row, folder: Path | None, workspace: Workspace) -> Path:
     """Return a row's linked program. It reads the counter before and after the measured call. Raises StageError."""
     from stages.delivery.bench.silicon.run import built
 
-    assert row.target is not None and folder is not None
+    assert row.target is not None
+    if row.measurement.code == FIRMLINE:
+        return built_firmware(row.measurement, row.target.name, workspace)
+    assert folder is not None
     program = PUBLISHED[row.measurement.code].program(row.measurement, folder)
     return built(program, row.target, StoreCache(workspace, "bench"), _tools(row, workspace))
 

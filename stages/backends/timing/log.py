@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-TABLE, LOG, COUNTS = "cycles.table", "cycles.bin", "counts.bin"
+TABLE, LOG, COUNTS = "cycles.table", "cycles.bin", "executed.bin"
 _RECORD = struct.Struct("<Q3dQ")
 _COUNT = struct.Struct("<4Q")
 _END = 2**64 - 1

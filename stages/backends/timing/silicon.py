@@ -20,7 +20,9 @@ from stages.support.options.names import Name
 from stages.support.options.strict_model import StrictModel, mistake
 
 BUILT_IN = Path(__file__).with_suffix(".yaml")
-CLOSED = "closed"
+CLOSED, FIRMLINE = "closed", "firmline"
+#: End of the name of a chip that a run on a board added: the board as after a reset.
+RESET = "-reset"
 #: A program that the row ran; `closed` is code that nobody else can compile.
 Code = Literal[
     "closed",

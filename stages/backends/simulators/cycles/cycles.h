@@ -12,7 +12,7 @@
 /* Both in the simulator's current directory. */
 #define CYCLES_TABLE "cycles.table"
 #define CYCLES_LOG "cycles.bin"
-#define CYCLES_COUNTS "counts.bin" /* if the table asks for it: how often each instruction ran */
+#define CYCLES_COUNTS "executed.bin" /* if the table asks for it: how often each instruction ran */
 
 #define CYCLES_MAGIC 0x59434c46u /* 'FLCY' */
 

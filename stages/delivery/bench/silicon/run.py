@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,13 +28,14 @@ from stages.support.system.installation import INSTALLATION
 from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
+    from stages.backends.simulators.process import Finished
     from stages.backends.targets.spec import Target
     from stages.backends.timing.log import Counts
     from stages.base import Cache
     from stages.delivery.bench.silicon.program import Program
 
 _TIMEOUT = 1800
-_ELF, _RESULT = "bench.elf", "result.json"
+_ELF, _INPUTS, _RESULT = "bench.elf", "inputs.bin", "result.json"
 _LINE = re.compile(r"^(COUNT|DIGEST|STATUS) (\w+)(?: (\w+))?$", re.MULTILINE)
 # The second of two calls is counted: measurements are means of many, with caches that are warm. Both must compute the
 # same.
@@ -95,7 +97,7 @@ int main(void)
 
 @dataclass(frozen=True)
 class Result:
-    """One run of a program: instructions, cycles (least, estimate, most; None without a timing model), and the FNV-1a
+    """One run of a program: instructions, cycles (least, estimate, most; None without a timing model), and a
     hash of its output.
     """
 
@@ -140,12 +142,26 @@ def _build(program: Program, compiled_for: Target, target: Target, out: Path) ->
         (out / _ELF).write_bytes((folder / _ELF).read_bytes())
 
 
+def firmware(elf: Path, inputs: Path, cache: Cache) -> Path:
+    """Return a copy of a network's firmware, with the input of its first inference in the same folder."""
+    digests = {"elf": _digest(elf), "inputs": _digest(inputs)}
+
+    def write(folder: Path) -> None:
+        content = inputs.read_bytes()
+        (folder / _ELF).write_bytes(elf.read_bytes())
+        # The second word is the number of inferences, the third says whether to write traces.
+        (folder / _INPUTS).write_bytes(content[:4] + struct.pack("<II", 1, 0) + content[12:])
+
+    return cache.get({"stage": "silicon firmware", **digests}, write) / _ELF
+
+
 def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) -> Result:
-    """Return the result of a program of `built`, from the cache if possible. Raises StageError."""
+    """Return the result of a program of `built` or `firmware`, from the cache if possible. Raises StageError."""
     table = timing_table(elf, target) if target.is_timed else None
     ingredients = {
         "stage": "silicon run",
         "elf": _digest(elf),
+        "inputs": _digest(elf.with_name(_INPUTS)) if elf.with_name(_INPUTS).exists() else "",
         "table": hashlib.sha256(table or b"").hexdigest(),
         "code": _code((*code_patterns(target), "stages/delivery/bench/silicon/run.py")),
         "simulator": target.model_dump(mode="json", include={"simulator", "memory"}),
@@ -162,7 +178,7 @@ def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) 
 
 
 def fit_row(elf: Path, target: Target, published: float) -> Row:
-    """Return a program of `built` with the counts of its instructions, for the fit of its timing model."""
+    """Return a program of `built` or `firmware` with counts of its instructions, to fit its timing model."""
     assert target.timing_model is not None
     result, counts = _run(elf, target, timing_table(elf, target, counts=True))
     assert result.cycles is not None
@@ -174,27 +190,58 @@ def fit_row(elf: Path, target: Target, published: float) -> Row:
 
 def _run(elf: Path, target: Target, table: bytes | None) -> tuple[Result, dict[int, Counts]]:
     """Run a program. Returns the result of the measured call, and counts by number if the table asks for them."""
+    inputs = elf.with_name(_INPUTS)
     with temporary_folder("silicon") as folder:
         if table is not None:
             (folder / TABLE).write_bytes(table)
+        if inputs.exists():
+            (folder / _INPUTS).write_bytes(inputs.read_bytes())
         finished = run_program(elf, target, folder, timeout=_TIMEOUT, timed=table is not None)
-        lines: dict[str, list[str]] = {}
-        for kind, first, second in _LINE.findall(finished.output):
-            lines.setdefault(kind, []).append(second or first)
-        if finished.exit_code or "STATUS" not in lines:
-            raise StageError(f"the program ended with status {finished.exit_code}: {finished.output[-200:].strip()}")
-        if lines["STATUS"] != ["0"]:
-            raise StageError(f"the function returned {lines['STATUS'][0]}, not success")
-        first, second = lines["DIGEST"]
-        if first != second:
-            raise StageError("the second call computed another output than the first")
+        output, instructions = _network_output(finished, folder) if inputs.exists() else _program_output(finished)
         if table is None:
-            return Result(int(lines["COUNT"][0]), None, first), {}
-        (interval,) = intervals(readings((folder / LOG).read_bytes()))
-        if interval.untimed:
-            raise untimed_error(interval.untimed, elf, target)
-        counts = interval_counts((folder / COUNTS).read_bytes())[0] if (folder / COUNTS).exists() else {}
-        return Result(interval.instructions, interval.cycles, first), counts
+            return Result(instructions, None, output), {}
+        # A firmware reads the counter before and after each layer: every second interval is that of a layer.
+        counted = intervals(readings((folder / LOG).read_bytes()))[::2]
+        for interval in counted:
+            if interval.untimed:
+                raise untimed_error(interval.untimed, elf, target)
+        least, estimate, most = (sum(cycles) for cycles in zip(*(each.cycles for each in counted), strict=True))
+        counts = interval_counts((folder / COUNTS).read_bytes())[::2] if (folder / COUNTS).exists() else []
+        total = sum(each.instructions for each in counted)
+        return Result(total, (least, estimate, most), output), _added(counts)
+
+
+def _program_output(finished: Finished) -> tuple[str, int]:
+    """Return hash and instructions that a program of `built` printed. Raises StageError."""
+    lines: dict[str, list[str]] = {}
+    for kind, first, second in _LINE.findall(finished.output):
+        lines.setdefault(kind, []).append(second or first)
+    if finished.exit_code or "STATUS" not in lines:
+        raise StageError(f"the program ended with status {finished.exit_code}: {finished.output[-200:].strip()}")
+    if lines["STATUS"] != ["0"]:
+        raise StageError(f"the function returned {lines['STATUS'][0]}, not success")
+    first, second = lines["DIGEST"]
+    if first != second:
+        raise StageError("the second call computed another output than the first")
+    return first, int(lines["COUNT"][0]) if "COUNT" in lines else 0
+
+
+def _network_output(finished: Finished, folder: Path) -> tuple[str, int]:
+    """Return a hash of the output of a network's firmware, and its instructions. Raises StageError."""
+    if finished.exit_code or not (folder / "done.bin").exists():
+        raise StageError(f"the firmware ended with status {finished.exit_code}: {finished.output[-200:].strip()}")
+    total = (folder / "counts.bin").read_bytes()[-8:]  # after the counts of the layers
+    return _digest(folder / "outputs.bin")[:8], int.from_bytes(total, "little")
+
+
+def _added(counts: Sequence[Mapping[int, Counts]]) -> dict[int, Counts]:
+    """Return the sums of counts by number."""
+    sums: dict[int, Counts] = {}
+    for interval in counts:
+        for number, (followed, entered, jumped) in interval.items():
+            before = sums.get(number, (0, 0, 0))
+            sums[number] = (before[0] + followed, before[1] + entered, before[2] + jumped)
+    return sums
 
 
 def _digest(path: Path) -> str:
