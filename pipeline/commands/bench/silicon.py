@@ -33,7 +33,7 @@ from stages.backends.timing.accuracy import FILE
 from stages.backends.timing.silicon import FIRMLINE, RESET
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
-from stages.delivery.bench.silicon.clang import uses_clang
+from stages.delivery.bench.silicon.compilers import uses_clang
 from stages.delivery.bench.silicon.program import flags_of
 from stages.support.messages import escape
 from stages.support.system.atomic_write import check_writable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.silicon import silicon_rows
 from pipeline.errors import PipelineError
 from pipeline.project import Project
-from stages.delivery.bench.silicon.clang import uses_clang
+from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
 from stages.delivery.bench.silicon.program import flags_of
 
 OPTIONS: dict[str, Any] = {
@@ -160,3 +161,15 @@ def test_flags_of_a_compiler() -> None:
     assert flags_of("MDK 5.35, options not stated") == ("-O2",)
     assert flags_of("GCC 12.2 -Os -flto -ffunction-sections, -mfpu=auto") == ("-Os", "-flto")
     assert uses_clang("armclang 6.16 -O3") and uses_clang("MDK 5.35") and not uses_clang("arm-none-eabi-gcc -Os")
+
+
+def test_a_row_takes_the_gcc_of_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("arm-none-eabi-gcc-14.2.1", "arm-none-eabi-gcc-14.10.0", "arm-none-eabi-gcc-ar-14.3.0"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("PATH", f"/nowhere{os.pathsep}{tmp_path}")
+    target = silicon_rows(project_with(tmp_path, row()))[0].target
+    assert target is not None
+    commands = [
+        with_compiler(target, text).compiler.command for text in ("GCC 14.3 -O3", "arm-none-eabi-gcc 12.3 -Os", "")
+    ]
+    assert commands == [str(tmp_path / "arm-none-eabi-gcc-14.10.0"), "arm-none-eabi-gcc", "arm-none-eabi-gcc"]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.delivery.bench.silicon.clang import uses_clang
 from stages.delivery.bench.silicon.program import Program, flags_of
 from stages.support.messages.wording import did_you_mean
 
@@ -91,7 +90,7 @@ def program(row: Measurement, folder: Path) -> Program:
         tuple(path for path in include if path.is_dir()),
         (*_VARIANTS[row.variant], *flags_of(row.compiler), *(f"-D{name}" for name in _MACRO.findall(row.compiler))),
         main,
-        clang=uses_clang(row.compiler),
+        compiler=row.compiler,
     )
 
 

@@ -99,4 +99,6 @@ def program(row: Measurement, folder: Path) -> Program:
     if row.run != "iteration":
         raise StageError(f"CoreMark has no run '{row.run}'", hint="there is: iteration")
     files = {"core_portme.h": _PORT}
-    return Program(tuple(folder / name for name in _SOURCES), (folder,), flags_of(row.compiler), _MAIN, files)
+    return Program(
+        tuple(folder / name for name in _SOURCES), (folder,), flags_of(row.compiler), _MAIN, files, row.compiler
+    )

@@ -59,4 +59,4 @@ def program(row: Measurement, folder: Path) -> Program:
     data += () if "-fdata-sections" in row.compiler else ("-fno-data-sections",)
     flags = (*flags_of(row.compiler), *data, *factors)
     sources = (*sorted(source.glob("*.c")), folder / "support/beebsc.c")
-    return Program(sources, (source, folder / "support"), flags, _MAIN, {})
+    return Program(sources, (source, folder / "support"), flags, _MAIN, {}, row.compiler)

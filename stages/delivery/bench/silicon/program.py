@@ -24,7 +24,7 @@ class Program:
     main     C that defines `prepare`, which is not counted, and `run`, which returns 0 on success; OUTPUT and
              OUTPUT_BYTES, an array with the result. It may call `fill`, which writes random bytes, and define
              CHECK(), which is 0 if the result is right
-    clang    compiled with Clang instead of the target's GCC
+    compiler that of the row, as text (stages/delivery/bench/silicon/compilers.py)
     files    further files, by name; their folder is searched for headers first
     """
 
@@ -33,7 +33,7 @@ class Program:
     flags: tuple[str, ...]
     main: str
     files: dict[str, str] = field(default_factory=dict)
-    clang: bool = False
+    compiler: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from stages.backends.timing.log import COUNTS, LOG, TABLE, interval_counts, inte
 from stages.backends.timing.table import timing_table
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
-from stages.delivery.bench.silicon.clang import with_clang
+from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
 from stages.simulate.cycles import untimed_error
 from stages.support.system.installation import INSTALLATION
 from stages.support.system.scratch import temporary_folder
@@ -111,7 +111,7 @@ def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, st
 
     It reads the counter twice: before and after the measured call.
     """
-    compiled_for = with_clang(target) if program.clang else target
+    compiled_for = with_compiler(target, program.compiler)
     headers = sorted(path for folder in program.include for path in folder.rglob("*.h"))
     ingredients = {
         "stage": "silicon program",
@@ -138,7 +138,7 @@ def _build(program: Program, compiled_for: Target, target: Target, out: Path) ->
         objects = compile_sources(compiled_for, runtime, sources, folder / "program", flags=flags, include=include)
         board = [Source(path) for path in (*runtime.sources, *runtime.console)]
         objects += compile_sources(target, runtime, board, folder / "board", flags=("-std=gnu11", "-w", "-O2"))
-        link(target, runtime, objects, folder / _ELF)
+        link(target if uses_clang(program.compiler) else compiled_for, runtime, objects, folder / _ELF)
         (out / _ELF).write_bytes((folder / _ELF).read_bytes())
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.delivery.bench.silicon.clang import uses_clang
 from stages.delivery.bench.silicon.program import Program, flags_of
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def program(row: Measurement, folder: Path) -> Program:
     data = model.read_text(encoding="utf-8", errors="replace").replace("const uint8_t", "_Alignas(16) const uint8_t", 1)
     files |= {"tm_port.h": port, "model.h": data}
     main = _MAIN.format(allocated=_ALLOCATED)
-    return Program(tuple(sources), (), flags_of(row.compiler), main, files, uses_clang(row.compiler))
+    return Program(tuple(sources), (), flags_of(row.compiler), main, files, row.compiler)
 
 
 def _found(folder: Path, name: str) -> Path:
