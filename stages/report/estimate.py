@@ -45,13 +45,13 @@ def _time_and_energy(
 ) -> dict[str, Any]:
     """Return `clock`, and ms and µJ of the estimate and its bounds. A figure is None if it is unknown."""
     figures: dict[str, Any] = {"clock": clock}
-    for unit in ("milliseconds", "microjoules"):
-        for name, value in (("estimate", unit), ("least", f"least_{unit}"), ("most", f"most_{unit}")):
-            figures[value] = None
-            if clock and (unit == "milliseconds" or power) and not (is_range and name == "estimate"):
-                time = 1000 * cycles[name] / clock
-                energy = unit == "microjoules" and Power.model_validate(power).microjoules(time, clock)
-                figures[value] = round(energy or time, 6)
+    for prefix, name in (("", "estimate"), ("least_", "least"), ("most_", "most")):
+        time = energy = None
+        if clock and not (is_range and name == "estimate"):
+            milliseconds = 1000 * cycles[name] / clock
+            time = round(milliseconds, 6)
+            energy = round(Power.model_validate(power).microjoules(milliseconds, clock), 6) if power else None
+        figures |= {f"{prefix}milliseconds": time, f"{prefix}microjoules": energy}
     return figures
 
 
