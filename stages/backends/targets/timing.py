@@ -58,9 +58,7 @@ def decoder(instructions: str) -> Any:
 Cycles = tuple[float, float, float]
 Stated = Annotated[Cycles, BeforeValidator(parse_cycles)]
 #: Cycles, or the name of a parameter.
-Amount = Annotated[
-    Cycles | str, BeforeValidator(lambda value: value if isinstance(value, str) else parse_cycles(value))
-]
+Amount = Annotated[Cycles | str, BeforeValidator(_parse_amount)]
 NONE: Cycles = (0, 0, 0)
 
 #: What is known of an instruction beside its mnemonic (stages/backends/timing/instruction.py).
@@ -158,7 +156,7 @@ class Parameter(StrictModel):
     """One entry under `parameters:`: a figure that classes and pairs use by name.
 
     cycles  the figure
-    source  where it is from, or `fitted` (`doit bench suite=silicon fit=true`)
+    source  where it is from, or `fitted` (`doit bench suite=silicon --fit`)
     try     figures that the fit tries
     """
 
