@@ -1,9 +1,10 @@
-"""Figures of docs/explanation/timing.md: boards, networks chosen by instructions and by cycles, published times."""
+"""Figures of docs/explanation/timing.md: models, boards, networks chosen by cycles, published times."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,7 @@ from tests.pages.tables import Row, counted, filled, number, replaced, rewritten
 PAGE = ROOT / "docs/explanation/timing.md"
 CHOSEN, PUBLISHED = "zoo's network, `target=nucleo-l4r5zi`", "network | published, Mcycles"
 BOARDS, OTHERS, NETWORKS = "board | clock", "chip | tool", ("kws", "vww", "ic", "ad")
+MODELS, PROGRAMS = "model | of", "program | rows"
 BOARD, CORE = "nucleo-l4r5zi", "cortex-m4"
 Report = Mapping[str, Any]
 
@@ -67,6 +69,26 @@ def boards() -> Iterator[Row]:
             power = board.power.description if board.power is not None else ""
             told = f"`{model.name}`, {accuracy_text(accuracy(model.name))}"
             yield f"`{name}`", clock, target.flash.description, power, told
+
+
+def models() -> Iterator[Row]:
+    """Timing models: name, core, and source of the figures."""
+    for name, model in load_catalogue().timings.items():
+        yield f"`{name}`", model.title, model.source
+
+
+def listed(page: str) -> str:
+    """The page with today's models, and numbers of rows in silicon.yaml."""
+    silicon = load_silicon(ROOT)
+    counts = Counter(row.code.partition("-0")[0] for row in silicon.measurements)  # embench-0.5 counts as Embench
+
+    def programs(row: Row) -> Row:
+        codes = [name.removesuffix(" code") for name in row[0].lower().split(", ")]
+        return row[0], str(sum(counts[code] for code in codes)), *row[2:]
+
+    cores = {silicon.core(row) for row in silicon.measurements}
+    page = rewritten(filled(page, MODELS, models()), PROGRAMS, programs)
+    return replaced(page, r"\d+ rows on \d+ cores", f"{counts.total()} rows on {len(cores)} cores")
 
 
 def others() -> Iterator[Row]:
@@ -118,6 +140,6 @@ def printed(page: str) -> str:
 
 def renewed(page: str) -> str:
     """The page with the figures of today."""
-    page = rewritten(printed(page), CHOSEN, chosen)
+    page = rewritten(listed(printed(page)), CHOSEN, chosen)
     page = rewritten(page, PUBLISHED, published)
     return filled(filled(page, BOARDS, boards()), OTHERS, others())
