@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.bench.baseline import parse_checkouts
 from pipeline.commands.bench.files import write_named_file
 from pipeline.commands.bench.silicon_firmware import built_firmware
-from pipeline.commands.bench.silicon_fit import fit_models
+from pipeline.commands.bench.silicon_fit import FitProgram, fit_models
 from pipeline.commands.counting import tools_of
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError, list_known
@@ -124,15 +124,7 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
     try:
         with Workspace(root=project, install=install_group) as workspace:
             if options["fit"]:
-                runnable = [row for row in rows if not why_not(row, folders)]
-                fitted, table = fit_models(
-                    runnable,
-                    lambda row: built_row(row, folder_of(row, folders), workspace),
-                    workspace,
-                    lambda done, what: display.progress("", "fit", what, done),
-                )
-                new = dict(zip(map(id, runnable), fitted, strict=True))
-                rows = [new.get(id(row), row) for row in rows]
+                rows, table = _fitted(rows, folders, workspace, display)
                 display.show(partial(_render, table, "fitted parameters"))
             outcomes = list(_outcomes(rows, folders, workspace, display, options["jobs"] or 1))
     finally:
@@ -157,6 +149,25 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
     for outcome in failed:
         sys.stderr.write(f"ERROR: {escape.line(outcome.row.name)}: {escape.message(outcome.failed)}\n")
     return FAILED if failed else 0
+
+
+def _fitted(
+    rows: Sequence[Row], folders: Mapping[str, Path], workspace: Workspace, display: ProgressDisplay
+) -> tuple[list[Row], Table]:
+    """Fit the timing models of the rows marked fit. Returns the rows with the new models, and the parameters."""
+    programs = [
+        FitProgram(row.name, row.target, row.published, partial(built_row, row, folder_of(row, folders), workspace))
+        for row in rows
+        if row.target is not None and row.compared and row.measurement.fit and not why_not(row, folders)
+    ]
+    installation = workspace.project.installation
+    models, table = fit_models(programs, installation, lambda done, what: display.progress("", "fit", what, done))
+    return [
+        replace(row, target=row.target.model_copy(update={"timing_model": models[row.target.timing]}))
+        if row.target is not None and row.target.timing in models
+        else row
+        for row in rows
+    ], table
 
 
 def silicon_rows(project: Project) -> list[Row]:

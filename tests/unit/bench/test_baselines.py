@@ -72,7 +72,7 @@ def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
 
 OPTIONS: dict[str, Any] = {
     **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
-    **dict.fromkeys(("check", "update", "times"), False),
+    **dict.fromkeys(("check", "update", "times", "fit"), False),
     "jobs": 1,
 }
 

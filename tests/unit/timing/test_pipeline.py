@@ -94,7 +94,7 @@ def test_a_loop_that_is_not_left_by_its_branch_costs_the_wrong_prediction():
 
 
 def test_a_low_overhead_loop_has_no_branch():
-    body = ["vldrb.u8 q0, [r0]", "vmladava.s8 r2, q0, q1", "le lr, 100"]
+    body = ["vldrb.u8 q0, [r0]", "vadd.i8 q2, q0, q1", "le lr, 100"]
     assert turn(model("cortex-m55"), *body)[0] == 2
 
 
