@@ -22,7 +22,7 @@ from stages.support.options.strict_model import StrictModel, mistake
 _BACKENDS = Path(__file__).resolve().parents[1]
 _LIMIT = 1000
 _PARTS = 3
-_AMOUNTS = frozenset(("cycles", "per_register", "taken", "not_taken", "latency", "busy"))
+_AMOUNTS = frozenset(("cycles", "per_register", "taken", "not_taken", "missed", "latency", "busy"))
 
 
 def parse_cycles(value: object) -> object:
@@ -90,6 +90,7 @@ class InstructionClass(StrictModel):
     per_register  extra cycles for each 32-bit register of its list
     taken         extra cycles if it branches
     not_taken     extra cycles if it does not
+    missed        extra cycles of a branch that is predicted wrong, by a counter of two bits for each branch
     latency       cycles from its issue until another instruction can use its results; default: `cycles`
     units         units that it needs at its issue
     busy          cycles for which it occupies these units
@@ -103,6 +104,7 @@ class InstructionClass(StrictModel):
     per_register: Amount = NONE
     taken: Amount = NONE
     not_taken: Amount = NONE
+    missed: Amount = NONE
     latency: Amount | None = None
     units: tuple[str, ...] = ()
     busy: Amount = (1, 1, 1)
@@ -111,7 +113,7 @@ class InstructionClass(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> InstructionClass:
-        for name in ("cycles", "per_register", "taken", "not_taken", "latency", "busy"):
+        for name in ("cycles", "per_register", "taken", "not_taken", "missed", "latency", "busy"):
             value = getattr(self, name)
             if isinstance(value, tuple) and value[0] < 0:
                 raise mistake("the cycles of an instruction must not be negative", name)

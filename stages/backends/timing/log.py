@@ -13,10 +13,10 @@ from itertools import pairwise
 
 TABLE, LOG, COUNTS = "cycles.table", "cycles.bin", "executed.bin"
 _RECORD = struct.Struct("<Q3dQ")
-_COUNT = struct.Struct("<4Q")
+_COUNT = struct.Struct("<5Q")
 _END = 2**64 - 1
-#: How often an instruction ran after the one before it in memory, after a jump to it, and jumped.
-Counts = tuple[int, int, int]
+#: How often an instruction ran after the one before it in memory, after a jump to it, jumped, and was predicted wrong.
+Counts = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,17 @@ def interval_counts(counts: bytes) -> list[dict[int, Counts]]:
         if number == _END:
             totals.append({})
         else:
-            totals[-1][number] = (ways[0], ways[1], ways[2])
+            totals[-1][number] = (ways[0], ways[1], ways[2], ways[3])
     found = []
     for before, after in pairwise(totals[:-1]):
-        earlier = {number: before.get(number, (0, 0, 0)) for number in after}
-        more = {
-            number: (ways[0] - earlier[number][0], ways[1] - earlier[number][1], ways[2] - earlier[number][2])
-            for number, ways in after.items()
-        }
+        more = {number: _more(before.get(number, (0, 0, 0, 0)), ways) for number, ways in after.items()}
         found.append({number: ways for number, ways in more.items() if any(ways)})
     return found
+
+
+def _more(before: Counts, after: Counts) -> Counts:
+    followed, entered, jumped, missed = (b - a for a, b in zip(before, after, strict=True))
+    return (followed, entered, jumped, missed)
 
 
 def _difference(before: tuple[float, float, float], after: tuple[float, float, float]) -> tuple[int, int, int]:

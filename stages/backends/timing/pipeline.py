@@ -55,13 +55,14 @@ class Costs:
     slot: str
     taken: float
     not_taken: float
+    missed: float
 
 
 def costs(rule: InstructionClass) -> Costs:
     """Return the estimates of a class whose parameters are resolved."""
     latency = None if rule.latency is None else _estimate(rule.latency)
     reads = {str(use): _estimate(amount) for use, amount in rule.reads.items()}
-    times = (_estimate(rule.taken), _estimate(rule.not_taken))
+    times = (_estimate(rule.taken), _estimate(rule.not_taken), _estimate(rule.missed))
     return Costs(latency, rule.units, _estimate(rule.busy), reads, rule.slot, *times)
 
 

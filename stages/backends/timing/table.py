@@ -3,7 +3,7 @@
 A header {uint32 magic 'FLCY', entries, whether to count instructions, 0} and `struct flash` (all 0 without wait
 states), then for each instruction, sorted by address, `struct timed`. Both are of
 stages/backends/simulators/cycles/cycles.h. An entry has cycles after the instruction before it in memory, cycles after
-a jump to it, and extra cycles if it jumps; each as least, estimate and most.
+a jump to it, and extra cycles if it jumps, each as least, estimate and most; and extra cycles if it is predicted wrong.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _MAGIC = int.from_bytes(b"FLCY", "little")
 _HEADER = struct.Struct("<4I")
 _FLASH = struct.Struct(f"<{2 * WINDOWS}Q8I")
-_ENTRY = struct.Struct("<QBB2x9f")
+_ENTRY = struct.Struct("<QBB2x10f4x")
 #: Flags of an entry.
-UNTIMED, JUMPS, OPENS, READS = 1, 2, 4, 8
+UNTIMED, JUMPS, OPENS, READS, PREDICTED = 1, 2, 4, 8, 16
 # Where a RISC-V program reads its counter: stages/backends/riscv/runtime/counters.c.
 _READER, _COUNTERS = "board_instructions", ("minstret", "0xb02")
 
@@ -49,6 +49,7 @@ class Timed:
     entered: Cycles
     taken: Cycles
     flags: int = 0
+    missed: float = 0
 
 
 def timing_table(elf: Path, target: Target, *, counts: bool = False) -> bytes:
@@ -94,11 +95,11 @@ def estimated(
     steps, ranges = _steps(instructions, kinds, model)
     follows, entered = distances(steps, model.pipeline)
     unaligned, total = _stated(model.unaligned_target)[1], 0.0
-    for number, (followed, jumped_to, jumped) in counts.items():
+    for number, (followed, jumped_to, jumped, missed) in counts.items():
         if (step := steps[number]) is not None:
             one = instructions[number]
             late = unaligned if one.size == 4 and one.address % 4 else 0
-            total += followed * follows[number] + jumped * step.costs.taken
+            total += followed * follows[number] + jumped * step.costs.taken + missed * step.costs.missed
             total += jumped_to * (entered.get(number, ranges[number][0][1]) + late)
     return total
 
@@ -132,11 +133,13 @@ def _timed(
     if step is None:
         return Timed(one, "", NONE, NONE, NONE, UNTIMED)
     alone, extra = ranges
+    missed = step.costs.missed
     taken = _stated(model.classes[step.kind].taken)
+    flags = (JUMPS if taken[2] else 0) | (PREDICTED if missed else 0)
     is_unaligned = one.size == 4 and one.address % 4 != 0
     jumped = _around(step.cycles if entered is None else entered, alone)
     jumped = _plus(jumped, _stated(model.unaligned_target)) if is_unaligned else jumped
-    return Timed(one, step.kind, _around(follows, _plus(alone, extra)), jumped, taken, JUMPS if taken[2] else 0)
+    return Timed(one, step.kind, _around(follows, _plus(alone, extra)), jumped, taken, flags, missed)
 
 
 def _around(estimate: float, stated: Cycles) -> Cycles:
@@ -207,4 +210,4 @@ def _marks(lines: Sequence[Line]) -> dict[int, int]:
 
 def _entry(one: Timed, mark: int) -> bytes:
     at = one.instruction
-    return _ENTRY.pack(at.address, at.size, one.flags | mark, *one.follows, *one.entered, *one.taken)
+    return _ENTRY.pack(at.address, at.size, one.flags | mark, *one.follows, *one.entered, *one.taken, one.missed)

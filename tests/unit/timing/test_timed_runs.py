@@ -150,3 +150,21 @@ def test_wait_states_of_flash_on_riscv(tmp_path, flash, turn):
     text = RISCV.replace("balign 4", "balign 16").replace("%s", NOPS)
     *_, once, often = run_timed(target, text, tmp_path)[::2]
     assert often.cycles[1] - once.cycles[1] == 200 * turn
+
+
+@needs_qemu
+def test_branches_that_are_predicted_wrong(tmp_path):
+    target = target_with("cortex-m7", "cortex-m7")
+    parameters = target.timing_model.parameters
+    missed = parameters["missed"].cycles[1]
+    flat = {name: {**dict(one), "cycles": (0, 0, 0)} for name, one in parameters.items() if name == "missed"}
+    model = target.timing_model.model_copy(
+        update={"parameters": {**parameters, "missed": parameters["missed"].model_copy(update=flat["missed"])}}
+    )
+    work = ARM.replace("%s", "tst r0, #1; beq 2f; nop; 2:")  # every second turn jumps
+    with_penalty, without = (
+        run_timed(one, work, tmp_path)[-1].cycles[1]
+        for one in (target, target.model_copy(update={"timing_model": model}))
+    )
+    # The counter of two bits is wrong in every second turn, and at the loop's begin and end.
+    assert with_penalty - without == pytest.approx(100 * missed, abs=4 * missed)

@@ -147,6 +147,8 @@ void timing_runs(const struct block_timing *block)
 {
     const struct timed *first = block->first;
     bool follows = previous != NULL && previous->address + previous->size == first->address;
+    if (previous != NULL)
+        cycles_predict(&table, previous, !follows, sum.now);
     if (!follows && previous != NULL) {
         cycles_add(sum.now, previous->taken);
         cycles_count(&table, previous, TAKEN, 1);

@@ -17,8 +17,8 @@
 #define CYCLES_MAGIC 0x59434c46u /* 'FLCY' */
 
 enum { LEAST, ESTIMATE, MOST, CYCLES }; /* of a sum */
-enum { UNTIMED = 1, JUMPS = 2, OPENS = 4, READS = 8 };
-enum { FOLLOWED, ENTERED, TAKEN, WAYS }; /* counts of an instruction: how often `struct timed`'s cycles counted */
+enum { UNTIMED = 1, JUMPS = 2, OPENS = 4, READS = 8, PREDICTED = 16 };
+enum { FOLLOWED, ENTERED, TAKEN, MISSED, WAYS }; /* counts of an instruction: how often `struct timed`'s cycles counted */
 
 /* Cycles of an instruction. follows: after the instruction before it in memory; entered: after any other; taken: extra cycles
  * if it jumps. */
@@ -27,6 +27,7 @@ struct timed {
     uint8_t size, flags;
     uint16_t reserved;
     float follows[CYCLES], entered[CYCLES], taken[CYCLES];
+    float missed; /* extra cycles if the branch is predicted wrong */
 };
 
 enum { WINDOWS = 4 }; /* of a flash: those that are unused have no bytes */
@@ -51,6 +52,7 @@ struct cycles_table {
     struct flash flash;
     const struct timed **at, *all;
     uint64_t first, halves, entries;
+    uint8_t *predictions; /* of each instruction: a counter of two bits, from 2 on the branch is predicted to jump */
     uint64_t (*counts)[WAYS];
 };
 
@@ -90,12 +92,13 @@ static inline struct cycles_table cycles_load(const char *file)
     table.all = all;
     table.entries = header[1];
     table.counts = NULL;
+    table.predictions = (uint8_t *)calloc(header[1], 1);
     if (header[2])
         table.counts = (uint64_t(*)[WAYS])calloc(header[1], sizeof *table.counts);
     table.first = all[0].address;
     table.halves = (all[header[1] - 1].address - table.first) / 2 + 1;
     table.at = (const struct timed **)calloc(table.halves, sizeof *table.at);
-    if (table.at == NULL || (header[2] && table.counts == NULL))
+    if (table.at == NULL || table.predictions == NULL || (header[2] && table.counts == NULL))
         cycles_fail("no memory for", file);
     for (uint32_t i = 0; i < header[1]; i++)
         table.at[(all[i].address - table.first) / 2] = &all[i];
@@ -115,13 +118,30 @@ static inline void cycles_count(const struct cycles_table *table, const struct t
         table->counts[one - table->all][way] += (uint64_t)(int64_t)more;
 }
 
+/* Predicts a branch that then jumped or not, and adds the cycles of a wrong prediction. */
+static inline void cycles_predict(const struct cycles_table *table, const struct timed *one, int has_jumped,
+                                  double now[CYCLES])
+{
+    if (!(one->flags & PREDICTED))
+        return;
+    uint8_t *counter = &table->predictions[one - table->all];
+    int is_wrong = (*counter >= 2) != has_jumped;
+    if (has_jumped && *counter < 3)
+        ++*counter;
+    if (!has_jumped && *counter > 0)
+        --*counter;
+    cycles_count(table, one, MISSED, is_wrong);
+    for (int i = 0; i < CYCLES; i++)
+        now[i] += is_wrong ? one->missed : 0;
+}
+
 /* Appends the counts up to now, if they are asked for: {number of the instruction, counts} of each that ran, and {-1}. */
 static inline void cycles_write_counts(const struct cycles_table *table, FILE *out)
 {
     if (table->counts == NULL)
         return;
     for (uint64_t i = 0; i <= table->entries; i++) {
-        uint64_t record[1 + WAYS] = {UINT64_MAX, 0, 0, 0}, ran = i == table->entries;
+        uint64_t record[1 + WAYS] = {UINT64_MAX, 0, 0, 0, 0}, ran = i == table->entries;
         for (int way = 0; way < WAYS && i < table->entries; way++)
             ran |= record[1 + way] = table->counts[i][way];
         record[0] = i < table->entries ? i : UINT64_MAX;

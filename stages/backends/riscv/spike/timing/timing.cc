@@ -56,6 +56,7 @@ class Tracer : public memtracer_t {
       is_due_ = true;
     }
     bool follows = last_ != nullptr && last_->address + last_->size == address;
+    if (last_ != nullptr) cycles_predict(&table_, last_, !follows, sum_.now);
     if (!follows && last_ != nullptr) {
       cycles_add(sum_.now, last_->taken);
       cycles_count(&table_, last_, TAKEN, 1);
@@ -80,7 +81,7 @@ class Tracer : public memtracer_t {
     is_due_ = false;
   }
 
-  static constexpr timed unknown_ = {0, 0, UNTIMED, {}, {}, {}, 0};
+  static constexpr timed unknown_ = {0, 0, UNTIMED, 0, {}, {}, {}, 0};
   cycles_table table_;
   cycles_waits waits_;
   std::FILE* log_;
