@@ -114,7 +114,7 @@ def predicted(name: str, chip: Chip) -> Iterator[str]:
     """Estimated ms of each network on a chip; where the chip is no board, as a board with its core and its flash."""
     core = load_catalogue().cores[chip.core or ""]
     assert core.memory is not None
-    board = {"core": chip.core, "title": chip.title, "clock": chip.clock, "source": chip.source}
+    board: dict[str, Any] = {"core": chip.core, "title": chip.title, "clock": chip.clock, "source": chip.source}
     board["memory"] = core.memory.model_dump(mode="json")
     board |= {"flash": chip.flash.model_dump(mode="json")} if chip.flash is not None else {}
     store = ROOT / (os.environ.get("FIRMLINE_STORE") or ".firmline/store")

@@ -131,6 +131,8 @@ def bench(
     sample = _sampling(sampling or {}, suite_name)
     if suite_name == SILICON:
         return bench_silicon(options, project)
+    if options.get("fit"):
+        raise PipelineError("--fit needs suite=silicon")
     if suite_name == LAYERS:
         refuse_modes(options)
     else:
@@ -168,7 +170,7 @@ def _sampling(values: Mapping[str, str], suite_name: str) -> Sampling | None:
 
 
 def _refuse(options: dict[str, Any]) -> None:
-    modes = [f"--{name}" for name in ("check", "update", "times", "fit") if options[name]]
+    modes = [f"--{name}" for name in ("check", "update", "times") if options[name]]
     if len(modes) > 1:
         raise PipelineError(f"{' and '.join(modes)} cannot be combined")
     if options["models"] and modes:

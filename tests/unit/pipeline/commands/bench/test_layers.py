@@ -91,6 +91,7 @@ def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.Monke
     [
         ({"suite": "layer"}, "unknown suite 'layer'; did you mean 'layers'?"),
         ({"times": True}, "--times cannot be combined with suite=layers"),
+        ({"fit": True}, "--fit needs suite=silicon"),
         ({"only": "nothing/*"}, "only=nothing/\\*: no layer matches"),
         ({"drawn": "0"}, "drawn=0: expected a number from 1 to 2,000"),
         ({"drawn": "5", "update": True}, "drawn= cannot be combined with --update"),
