@@ -238,9 +238,9 @@ def _added(counts: Sequence[Mapping[int, Counts]]) -> dict[int, Counts]:
     """Return the sums of counts by number."""
     sums: dict[int, Counts] = {}
     for interval in counts:
-        for number, (followed, entered, jumped) in interval.items():
-            before = sums.get(number, (0, 0, 0))
-            sums[number] = (before[0] + followed, before[1] + entered, before[2] + jumped)
+        for number, (followed, entered, jumped, missed) in interval.items():
+            before = sums.get(number, (0, 0, 0, 0))
+            sums[number] = (before[0] + followed, before[1] + entered, before[2] + jumped, before[3] + missed)
     return sums
 
 
