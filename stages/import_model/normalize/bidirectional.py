@@ -53,19 +53,27 @@ _FORMS = {
 BIDIRECTIONAL = frozenset(_FORMS)
 
 
-def split_directions(graph: OneGraph, name: str) -> None:
-    """Replace the operators. Raises StageError for a malformed one, and for an auxiliary input."""
+def split_directions(graph: OneGraph, name: str) -> list[str]:
+    """Replace the operators. Return notes on those whose results differ from LiteRT's.
+
+    Raises StageError for a malformed operator, and for an auxiliary input.
+    """
     operators, graph.operators = graph.operators, []
+    notes: list[str] = []
     for number, operator in enumerate(operators):
         code = graph.codes[operator.opcodeIndex]
         op = builtin_name(max(code.builtinCode, code.deprecatedBuiltinCode))
         if op in _FORMS:
-            _split(graph, operator, _FORMS[op], f"{name}: {operator_label(number, op)}")
+            label = operator_label(number, op)
+            if _split(graph, operator, _FORMS[op], f"{name}: {label}") and op.endswith("LSTM"):
+                notes.append(f"{label} has several sequences: LiteRT mixes up its outputs, the firmware does not")
         else:
             graph.operators.append(operator)
+    return notes
 
 
-def _split(graph: OneGraph, operator: Any, form: _Form, label: str) -> None:
+def _split(graph: OneGraph, operator: Any, form: _Form, label: str) -> bool:
+    """Append an operator for each direction. Return whether it merges several sequences with time as axis 1."""
     inputs, outputs = [int(index) for index in operator.inputs], [int(index) for index in operator.outputs]
     options = vars(operator.builtinOptions) if operator.builtinOptions is not None else {}
     is_merged = bool(options.get("mergeOutputs"))
@@ -94,6 +102,7 @@ def _split(graph: OneGraph, operator: Any, form: _Form, label: str) -> None:
         results.append(result)
     if is_merged:
         _append(graph, "CONCATENATION", results, outputs[0], "ConcatenationOptions", {"axis": 2})
+    return is_merged and axis == 1 and _shape(graph, source)[0] > 1
 
 
 def _shape(graph: OneGraph, index: int) -> list[int]:

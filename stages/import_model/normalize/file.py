@@ -11,7 +11,7 @@ from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.bidirectional import BIDIRECTIONAL, split_directions
 from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
-from stages.import_model.normalize.graph import one_graph
+from stages.import_model.normalize.graph import OneGraph, one_graph
 from stages.import_model.normalize.variables import OPERATORS as VARIABLES
 from stages.import_model.normalize.variables import plain_variables
 from stages.import_model.normalize.versions import has_newer_versions, lower_versions
@@ -69,9 +69,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
     misplaced = [tensor for tensor in info.tensors if tensor.misplaced]
     if subgraph or composite_operators or misplaced:
         graph = one_graph(data, name, subgraph)
-        graph.fix_axes()
-        data = graph.pack()
-        info = read(data, name)
+        data, info = _packed(graph, name)
         check_all_counts(info)
         if graph.composites:
             replaced = several([f"{count} x {composite!r}" for composite, count in sorted(graph.composites.items())])
@@ -84,49 +82,36 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
     data, info = _without_unused(data, info, name, notes)
     if any(operator.op in BIDIRECTIONAL for operator in info.operators):
         graph = one_graph(data, name, 0)
-        split_directions(graph, name)
-        graph.fix_axes()
-        data = graph.pack()
-        info = read(data, name)
+        notes += split_directions(graph, name)
+        data, info = _packed(graph, name)
         check_all_counts(info)
     if has_newer_versions(data):
         graph = one_graph(data, name, 0)
         versions = several(lower_versions(graph.codes))
-        graph.fix_axes()
-        data = graph.pack()
-        info = read(data, name)
+        data, info = _packed(graph, name)
         notes.append(f"operator versions ({versions}) are lowered to versions that LiteRT's reference kernels list")
     if any(operator.op in VARIABLES for operator in info.operators):
         graph = one_graph(data, name, 0)
         variables = plain_variables(graph, file, name)
-        graph.fix_axes()
-        data = graph.pack()
-        info = read(data, name)
+        data, info = _packed(graph, name)
         notes.append(f"{len(variables)} x resource variable ({several(variables)}): imported as state of the model")
-    for _ in range(_ROUNDS):
-        data, info = _with_shapes(data, info, name, notes)
-        operators, values = known_results(data, info, name)
-        if not operators:
-            break
-        graph = one_graph(data, name, 0)
-        graph.make_constant(values)
-        graph.remove({operator.index for operator in operators})
-        graph.fix_axes()
-        data = graph.pack()
-        info = read(data, name)
-        notes.append(_folded_note(operators))
-        data, info = _without_unused(data, info, name, notes)
+    data, info = _with_known_results(data, info, name, notes)
     dilations = dilated(info)
     if dilations:
         graph = one_graph(data, name, 0)
         dilate(graph, dilations, info)
-        graph.fix_axes()
-        data = graph.pack()
-        info = read(data, name)
+        data, info = _packed(graph, name)
         notes.append(
             f"{len(dilations)} x SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND: imported as dilated convolutions"
         )
     return Normalized(data, info, chosen.name if chosen is not None else "", tuple(notes))
+
+
+def _packed(graph: OneGraph, name: str) -> tuple[bytes, ModelInfo]:
+    """Return the file of a changed graph."""
+    graph.fix_axes()
+    data = graph.pack()
+    return data, read(data, name)
 
 
 def _without_unused(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:
@@ -136,10 +121,8 @@ def _without_unused(data: bytes, info: ModelInfo, name: str, notes: list[str]) -
         return data, info
     graph = one_graph(data, name, 0)
     graph.remove({operator.index for operator in operators})
-    graph.fix_axes()
     notes.append(unused_note(operators))
-    data = graph.pack()
-    return data, read(data, name)
+    return _packed(graph, name)
 
 
 def _with_shapes(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:
@@ -151,10 +134,24 @@ def _with_shapes(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> t
         return data, info
     graph = one_graph(data, name, 0)
     graph.set_shapes(shapes)
-    graph.fix_axes()
     notes.append(f"{_listed([info.tensors[index] for index in shapes])}: shape missing in the file; LiteRT infers it")
-    data = graph.pack()
-    return data, read(data, name)
+    return _packed(graph, name)
+
+
+def _with_known_results(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:
+    """Return the file with all shapes, and with constants for results that are known at import."""
+    for _ in range(_ROUNDS):
+        data, info = _with_shapes(data, info, name, notes)
+        operators, values = known_results(data, info, name)
+        if not operators:
+            break
+        graph = one_graph(data, name, 0)
+        graph.make_constant(values)
+        graph.remove({operator.index for operator in operators})
+        data, info = _packed(graph, name)
+        notes.append(_folded_note(operators))
+        data, info = _without_unused(data, info, name, notes)
+    return data, info
 
 
 def _folded_note(operators: Sequence[OperatorInfo]) -> str:
