@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError
 from stages.support.messages import escape
-from stages.support.messages.wording import did_you_mean
+from stages.support.messages.wording import did_you_mean, several
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
@@ -104,7 +104,7 @@ def parse_checkouts(text: str, headers: Mapping[str, str]) -> dict[str, Path]:
 def _unknown(name: str, known: Iterable[str]) -> PipelineError:
     names = list(known)
     message = f"peer=: unknown peer '{escape.name(name)}'{did_you_mean(name, names)}"
-    return PipelineError(message, hint=f"Known: {', '.join(names)}")
+    return PipelineError(message, hint=f"Known: {several(names, 10)}")
 
 
 def checkout(name: str, place: str, header: str) -> Path:
