@@ -73,8 +73,8 @@ def _load(load: Mapping[str, Any], step_seconds: float) -> list[tuple[str, str]]
     if load["mah_per_hour"] is None:
         lines.append(("charge", "unknown: no board with power"))
     else:
-        energy = f", {load['mwh_per_hour']:.3g} mWh" if load["mwh_per_hour"] is not None else ""
-        lines.append(("charge", f"{load['mah_per_hour']:.3g} mAh{energy} per hour, only while it computes"))
+        energy = f"{load['mah_per_hour']:.3g} mAh, {load['mwh_per_hour']:.3g} mWh"
+        lines.append(("charge", f"{energy} per hour, only while it computes"))
     return lines
 
 
