@@ -6,13 +6,22 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pipeline.api import run_recipe
+from pipeline.commands.bench.silicon_closed import NETWORKS as ZOO
+from pipeline.commands.fit.measure import measure
+from pipeline.commands.fit.request import request_of
+from pipeline.commands.fit.row import FITS
+from pipeline.commands.fit.row import Row as Fit
+from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.silicon import load_silicon
+from pipeline.runs.workspace import Workspace
+from pipeline.terminal.progress import ProgressDisplay
 from stages.backends.targets.load import load_catalogue, load_targets
 from stages.backends.timing.accuracy import accuracy, accuracy_text
 from stages.backends.timing.silicon import Chip
@@ -25,7 +34,9 @@ PAGE = ROOT / "docs/explanation/timing.md"
 CHOSEN, PUBLISHED = "zoo's network, `target=nucleo-l4r5zi`", "network | published, Mcycles"
 BOARDS, OTHERS, NETWORKS = "board | clock", "chip | tool", ("kws", "vww", "ic", "ad")
 MODELS, PROGRAMS = "model | of", "program | rows"
+TIMES = "board | kws"
 BOARD, CORE = "nucleo-l4r5zi", "cortex-m4"
+STORE = ROOT / (os.environ.get("FIRMLINE_STORE") or ".firmline/store")
 Report = Mapping[str, Any]
 
 
@@ -91,6 +102,34 @@ def listed(page: str) -> str:
     return replaced(page, r"\d+ rows on \d+ cores", f"{counts.total()} rows on {len(cores)} cores")
 
 
+def times() -> Iterator[Row]:
+    """Boards, with ms of each network (Mcycles without a clock), and what the cycles are from with its error."""
+    project = Project(ROOT)
+    registry = registry_of(project)
+    columns: list[list[Fit]] = []
+    display = ProgressDisplay(StringIO())
+    with Workspace(root=project, store=STORE, build=ROOT / "build/fit") as workspace:
+        for model in ZOO.values():
+            request = request_of([], {"model": f"zoo:{model}"}, project, registry)
+            columns.append(measure(request, workspace, display, jobs=2))
+    for fits in zip(*columns, strict=True):
+        timed = next((fit for fit in fits if fit.timing), fits[0])
+        model = f"`{timed.timing}`" if timed.timing else "no timing model"
+        told = f"{model}, {accuracy_text(timed.accuracy)}" if timed.timing else model
+        clock = f", {timed.clock_hz / 1e6:g} MHz" if timed.clock_hz else ""
+        yield f"`{timed.board}`{clock}", *map(time_of, fits), told
+
+
+def time_of(fit: Fit) -> str:
+    """A board's ms of one network, or why there are none."""
+    if fit.verdict != FITS:
+        return fit.verdict
+    if fit.least_ms is None:
+        return f"{short(fit.estimated_cycles / 1e6)} Mcycles" if fit.estimated_cycles else "not estimated"
+    times = {"ms": fit.estimated_ms, "least_ms": fit.least_ms, "most_ms": fit.most_ms}
+    return amount(times, "ms") + ("" if fit.arena_limit is None else " (less RAM)")
+
+
 def others() -> Iterator[Row]:
     """MLPerf Tiny's networks on chips whose core has a timing model: published ms of each tool, then our estimate."""
     silicon, catalogue = load_silicon(ROOT), load_catalogue()
@@ -117,14 +156,13 @@ def predicted(name: str, chip: Chip) -> Iterator[str]:
     board: dict[str, Any] = {"core": chip.core, "title": chip.title, "clock": chip.clock, "source": chip.source}
     board["memory"] = core.memory.model_dump(mode="json")
     board |= {"flash": chip.flash.model_dump(mode="json")} if chip.flash is not None else {}
-    store = ROOT / (os.environ.get("FIRMLINE_STORE") or ".firmline/store")
     with TemporaryDirectory() as folder:
         declared = {} if chip.board else {"boards": {name: board}}
         (Path(folder) / "pipeline.yaml").write_text(json.dumps({"schema": 1, **declared}))
         project = Project(Path(folder), ROOT)
         for network in NETWORKS:
             overrides = {"target": chip.board or name}
-            report = run_recipe(f"{network}_cortex_m4", overrides, root=project, store=store).report
+            report = run_recipe(f"{network}_cortex_m4", overrides, root=project, store=STORE).report
             assert report is not None
             yield amount(report["estimated_cycles"], "milliseconds")
 
@@ -142,4 +180,5 @@ def renewed(page: str) -> str:
     """The page with the figures of today."""
     page = rewritten(listed(printed(page)), CHOSEN, chosen)
     page = rewritten(page, PUBLISHED, published)
-    return filled(filled(page, BOARDS, boards()), OTHERS, others())
+    page = filled(filled(page, BOARDS, boards()), OTHERS, others())
+    return filled(page, TIMES, times())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.bench.baseline import parse_checkouts
 from pipeline.commands.bench.files import write_named_file
+from pipeline.commands.bench.silicon_closed import closed_table
 from pipeline.commands.bench.silicon_firmware import built_firmware
 from pipeline.commands.bench.silicon_fit import FitProgram, fit_models
 from pipeline.commands.counting import tools_of
@@ -30,7 +31,7 @@ from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
 from stages.backends.timing.accuracy import FILE
-from stages.backends.timing.silicon import FIRMLINE, RESET
+from stages.backends.timing.silicon import CLOSED, FIRMLINE, RESET
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
 from stages.delivery.bench.silicon.compilers import uses_clang
@@ -127,9 +128,11 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
                 rows, table = _fitted(rows, folders, workspace, display)
                 display.show(partial(_render, table, "fitted parameters"))
             outcomes = list(_outcomes(rows, folders, workspace, display, options["jobs"] or 1))
+            closed = closed_table(dict.fromkeys(row.measurement.chip for row in rows), workspace)
     finally:
         display.close()
     tables = {"cycles": row_table(outcomes), "error of the timing models": core_table(outcomes)}
+    tables["closed code: stored estimates of `doit fit model=zoo:…`"] = closed
     for title, table in tables.items():
         if table.rows:
             display.show(partial(_render, table, title))
@@ -348,7 +351,7 @@ def accuracies(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
 def _not_run(outcomes: Iterable[Outcome]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for outcome in outcomes:
-        if outcome.missing:
+        if outcome.missing and outcome.row.measurement.code != CLOSED:
             counts[outcome.missing] = counts.get(outcome.missing, 0) + 1
     return counts
 

@@ -11,8 +11,10 @@ import pytest
 
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.silicon import silicon_rows
+from pipeline.commands.bench.silicon_closed import closed_table
 from pipeline.errors import PipelineError
 from pipeline.project import Project
+from pipeline.runs.workspace import Workspace
 from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
 from stages.delivery.bench.silicon.program import flags_of
 
@@ -173,3 +175,17 @@ def test_a_row_takes_the_gcc_of_its_version(tmp_path: Path, monkeypatch: pytest.
         with_compiler(target, text).compiler.command for text in ("GCC 14.3 -O3", "arm-none-eabi-gcc 12.3 -Os", "")
     ]
     assert commands == [str(tmp_path / "arm-none-eabi-gcc-14.10.0"), "arm-none-eabi-gcc", "arm-none-eabi-gcc"]
+
+
+def test_closed_code_has_a_table_without_a_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    closed = row(code="closed", run="kws", arguments={}, version="A 1", ms=5, cycles=None, energy_uj=1234.5)
+    closed = closed.replace(', "cycles": null', "")
+    project = project_with(tmp_path, row(), closed, closed.replace('"mine"', '"nucleo-l4r5zi"'))
+    with Workspace(root=project, store=tmp_path / "store") as workspace:
+        table = closed_table(("mine", "nucleo-l4r5zi"), workspace)
+    assert table.rows[-2] == ("mine", "A 1", "kws", "5", "1,234", "no board", "")
+    assert table.rows[-1] == ("nucleo-l4r5zi", "A 1", "kws", "5", "1,234", "not run", "")
+    code, figures = run(tmp_path, project)
+    assert code == 0 and figures[1]["failed"] == "no program runs closed"
+    shown = capsys.readouterr().out
+    assert "closed code" in shown and "no program runs closed" not in shown
