@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from stages.backends.timing.silicon import Measurement, Silicon
     from stages.delivery.bench.silicon.run import Result
 
-_COLUMNS = ("chip", "target", "run", "variant", "options", "instructions", "predicted", "published", "error", "rows")
+_COLUMNS = ("chip", "target", "run", "variant", "options", "instructions", "predicted", "published", "error", "kind")
 _OPTIONS = ("opt", "fastscale", "local_math")
 _MACHINE = re.compile(r"(?<!\S)-m[\w-]+=[^\s,]+")
 _UNUSED = ("models", "recipe", "times", "check")
@@ -114,8 +114,9 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
         raise PipelineError("--update writes a file of Firmline's repository: run it in a clone of Firmline")
     if options["fit"] and not project.is_standalone:
         raise PipelineError("--fit writes files of Firmline's repository: run it in a clone of Firmline")
-    if options["update"] and options["only"]:
-        raise PipelineError("--update needs all rows of a core; leave only= out")
+    for option in ("update", "fit"):
+        if options[option] and options["only"]:
+            raise PipelineError(f"--{option} needs all rows of a core; leave only= out")
     for name in (*filter(None, (options["json"], options["markdown"])), *([str(FILE)] if options["update"] else [])):
         write_named_file(name, check_writable)
     known = silicon_rows(project)
@@ -330,7 +331,7 @@ def core_table(outcomes: Iterable[Outcome]) -> Table:
         (core, kind, str(len(of_core)), f"{mean(map(abs, of_core)):.1f} %", f"{max(of_core, key=abs):+.1f} %")
         for (core, kind), of_core in sorted(errors.items())
     )
-    return Table(("target", "rows", "number", "mean error", "worst"), cells, (True,) * len(cells))
+    return Table(("target", "kind", "rows", "mean error", "worst"), cells, (True,) * len(cells))
 
 
 def accuracies(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:

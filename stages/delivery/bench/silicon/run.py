@@ -115,7 +115,7 @@ def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, st
     headers = sorted(path for folder in program.include for path in folder.rglob("*.h"))
     ingredients = {
         "stage": "silicon program",
-        "files": {path.name: _digest(path) for path in (*program.sources, *headers)},
+        "files": [(path.name, _digest(path)) for path in (*program.sources, *headers)],
         "main": _MAIN + program.main,
         "more": program.files,
         "flags": program.flags,
