@@ -26,6 +26,7 @@ _LIST = re.compile(r"\{([^}]*)\}")
 _ADDRESS = re.compile(r"\[([^\]]*)\](!|, .+)?")
 _SPAN = re.compile(r"\b([sd])(\d+)-[sd](\d+)\b")
 _LANE = re.compile(r"\b[dq]\d+\[")
+_BYTES = re.compile(r"\.[su]?8$")
 _CONDITION = 2  # letters
 _SHORT = 2  # bytes
 _STORES = ("str", "stm", "vst", "push", "vpush")
@@ -89,7 +90,8 @@ def _instruction(line: Line, mnemonic: str, *, skippable: bool, is_predicated: b
         facts |= {"pc_relative"} if "pc" in places else set()
         facts |= {"register_offset"} if len(_REGISTER.findall(address[1])) > 1 else set()
         facts |= {"writeback"} if address[2] else set()
-        facts |= {"gather"} if any(name[0] == "q" for name in places) else set()
+        if any(name[0] == "q" for name in places):
+            facts |= {"gather", "bytes"} if _BYTES.search(line.mnemonic) else {"gather"}
     if listed:
         members = _members(listed[1])
         registers = sum(2 if name[0] == "d" else 1 for name in members)

@@ -73,6 +73,7 @@ Fact = Literal[
     "shifted",
     "backward",
     "gather",
+    "bytes",
     "predicated",
     "lane",
 ]

@@ -165,7 +165,7 @@ class _Shape:
         self.locals["weight_sum_ctx"] = f"const cmsis_nn_context weight_sum_ctx = {{sums, {_SCRATCH}}};"
         try:
             if "size" in arguments:
-                self._elements(function, arguments["size"])
+                self._elements(arguments["size"])
             elif "rhs_rows" in arguments:
                 self._product(arguments.get("lhs_rows", 1), arguments["columns"], arguments["rhs_rows"])
             else:
@@ -177,16 +177,15 @@ class _Shape:
         self.values["dst_shift"] = str(self.shift)
         self.values.setdefault("out_shift", str(self.shift))
 
-    def _elements(self, function: str, elements: int) -> None:
+    def _elements(self, elements: int) -> None:
         dims = f"{{.n = 1, .h = 1, .w = 1, .c = {elements}}}"
         for name in ("input_1_vect", "input_2_vect", "input_1_data", "input_2_data", "output", "output_data"):
             self.counts[name] = elements
         for name in ("input_1_dims", "input_2_dims", "output_dims"):
             self.locals[name] = f"const cmsis_nn_dims {name} = {dims};"
         self.values |= {"block_size": str(elements), "batch_offset": str(elements)}
-        # Sources state no shifts. Their signs decide which code runs: these are the signs that rows marked fit have.
-        self.values["input_2_shift"] = "0" if "scalar" in function else "-1"
-        self.values["out_shift"] = "0" if "mul" in function else "-8"
+        # Sources state no shifts. Their signs decide which code runs; rows marked fit say that all are below 0.
+        self.values |= {"input_1_shift": "-1", "input_2_shift": "-1", "out_shift": "-8"}
 
     def _product(self, rows: int, depth: int, columns: int) -> None:
         self.depth = depth

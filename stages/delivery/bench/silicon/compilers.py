@@ -38,7 +38,16 @@ def with_compiler(target: Target, compiler: str) -> Target:
     command = _versioned(target.compiler.command, version[1], os.environ.get("PATH", "")) if version else ""
     if not command:
         return target
-    return target.model_copy(update={"compiler": target.compiler.model_copy(update={"command": command})})
+    # Arm's GCC 14 makes tail-predicated loops; GCC 14 itself does not.
+    flags = (*target.compiler.flags, *(("-mno-dlstp",) if _has_dlstp(command) else ()))
+    return target.model_copy(
+        update={"compiler": target.compiler.model_copy(update={"command": command, "flags": flags})}
+    )
+
+
+@cache
+def _has_dlstp(command: str) -> bool:
+    return " -mdlstp " in run_tool([command, "--help=target"]).stdout
 
 
 @cache
