@@ -20,7 +20,8 @@ class Instruction:
                address of two registers), `writeback` (the address register changes too), `double` (registers of
                64 bits), `core_register` (moves between floating-point and core registers), `short` (2 bytes),
                `shifted` (an operand is shifted), `backward` (branches to a lower address), `gather` (addresses in a
-               vector), `bytes` (of bytes), `predicated` (a vector instruction in a VPT block), `lane` (moves a lane of a vector)
+               vector), `bytes` (of bytes), `predicated` (a vector instruction in a VPT block), `lane` (moves a
+               lane of a vector)
     skippable  whether it may be skipped by a condition
     accumulators  registers with the sum that it continues
     data       registers that it stores

@@ -167,13 +167,14 @@ def test_flags_of_a_compiler() -> None:
 
 def test_a_row_takes_the_gcc_of_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("arm-none-eabi-gcc-14.2.1", "arm-none-eabi-gcc-14.10.0", "arm-none-eabi-gcc-ar-14.3.0"):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text("#!/bin/sh\necho '  -mdlstp  This option'\n")
+        (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"/nowhere{os.pathsep}{tmp_path}")
     target = silicon_rows(project_with(tmp_path, row()))[0].target
     assert target is not None
-    commands = [
-        with_compiler(target, text).compiler.command for text in ("GCC 14.3 -O3", "arm-none-eabi-gcc 12.3 -Os", "")
-    ]
+    compilers = [with_compiler(target, text).compiler for text in ("GCC 14.3 -O3", "arm-none-eabi-gcc 12.3 -Os", "")]
+    assert ["-mno-dlstp" in each.flags for each in compilers] == [True, False, False]
+    commands = [each.command for each in compilers]
     assert commands == [str(tmp_path / "arm-none-eabi-gcc-14.10.0"), "arm-none-eabi-gcc", "arm-none-eabi-gcc"]
 
 
