@@ -35,7 +35,7 @@ from stages.backends.timing.silicon import CLOSED, FIRMLINE, RESET
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
 from stages.delivery.bench.silicon.compilers import uses_clang
-from stages.delivery.bench.silicon.program import flags_of
+from stages.delivery.bench.silicon.program import NotInCheckout, flags_of
 from stages.support.messages import escape
 from stages.support.system.atomic_write import check_writable
 
@@ -239,6 +239,8 @@ def _outcomes(
         display.progress("", "silicon", row.name, number / len(rows))
         try:
             return Outcome(row, run_row(row, folder_of(row, folders), workspace))
+        except NotInCheckout as error:
+            return Outcome(row, missing=error.message)
         except StageError as error:
             return Outcome(row, failed=error.message)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.delivery.bench.silicon.program import Program, flags_of
+from stages.delivery.bench.silicon.program import NotInCheckout, Program, flags_of
 from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _needed(function: str, folder: Path) -> list[Path]:
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(folder.glob("Source/*/*.c"))}
     places = {name: path for path, text in texts.items() for name in _DEFINED.findall(text)}
     if function not in places:
-        raise StageError(f"the checkout has no source of {function}")
+        raise NotInCheckout(f"the checkout has no source of {function}")
     needed = [places[function]]
     for path in needed:
         words = set(_WORD.findall(texts[path]))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.delivery.bench.silicon.program import Program, flags_of
+from stages.delivery.bench.silicon.program import NotInCheckout, Program, flags_of
 from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def program(row: Measurement, folder: Path) -> Program:
     source = folder / "src" / row.run
     if not source.is_dir():
         known = [path.name for path in sorted((folder / "src").iterdir()) if path.is_dir()]
-        raise StageError(f"the checkout has no program src/{row.run}{did_you_mean(row.run, known)}")
+        raise NotInCheckout(f"the checkout has no program src/{row.run}{did_you_mean(row.run, known)}")
     if set(row.arguments) != {"gsf"}:
         raise StageError("a row of Embench should have arguments: {gsf: NUMBER}")
     # Version 0.5 names the factor after the clock, 2.0 has it apart.

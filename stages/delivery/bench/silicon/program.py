@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.base import StageError
+
 if TYPE_CHECKING:
     from stages.backends.timing.silicon import Measurement
 
 _LEVEL, _OPTION = re.compile(r"(?<!\S)-O\w+"), re.compile(r"(?<!\S)-f(?!function-sections|data-sections)[\w-]+")
+
+
+class NotInCheckout(StageError):
+    """A checkout lacks a file of a row: another version or a port has it."""
 
 
 @dataclass(frozen=True)

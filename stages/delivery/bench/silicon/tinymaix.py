@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.delivery.bench.silicon.program import Program, flags_of
+from stages.delivery.bench.silicon.program import NotInCheckout, Program, flags_of
 
 if TYPE_CHECKING:
     from stages.backends.timing.silicon import Argument, Measurement
@@ -92,7 +92,7 @@ def _found(folder: Path, name: str) -> Path:
     """Return the file of this name with the shortest path: ports and examples have copies. Raises StageError."""
     paths = sorted(folder.rglob(name), key=lambda path: (len(path.parts), path))
     if not paths:
-        raise StageError(f"the checkout has no {name}")
+        raise NotInCheckout(f"the checkout has no {name}")
     return paths[0]
 
 
