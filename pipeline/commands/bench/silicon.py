@@ -146,7 +146,7 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
         text = "\n".join(f"## {title}\n\n{markdown(table)}" for title, table in tables.items())
         write_named_file(options["markdown"], lambda path: path.write_text(text, encoding="utf-8"))
     failed = [outcome for outcome in outcomes if outcome.failed]
-    if options["update"] and not failed:
+    if options["update"]:
         found = {**json.loads(FILE.read_text(encoding="utf-8")), **accuracies(outcomes)}
         text = json.dumps(dict(sorted(found.items())), indent=1) + "\n"
         write_named_file(str(FILE), lambda path: path.write_text(text, encoding="utf-8"))
