@@ -208,7 +208,7 @@ def select(rows: Sequence[Row], only: str, target_names: str, project: Project) 
     cores = [name.strip() for name in target_names.split(",") if name.strip()]
     known = load_targets(project)
     for name in cores:
-        if name not in known:
+        if name not in known and all(row.core != name for row in rows):
             raise unknown_target_error(name, known)
     globs = [part.strip() for part in only.split(",") if part.strip()]
     of_cores = [row for row in rows if not cores or row.core in cores]
