@@ -109,8 +109,8 @@ def times() -> Iterator[Row]:
     columns: list[list[Fit]] = []
     display = ProgressDisplay(StringIO())
     with Workspace(root=project, store=STORE, build=ROOT / "build/fit") as workspace:
-        for model in ZOO.values():
-            request = request_of([], {"model": f"zoo:{model}"}, project, registry)
+        for network in NETWORKS:
+            request = request_of([], {"model": f"zoo:{ZOO[network]}"}, project, registry)
             columns.append(measure(request, workspace, display, jobs=2))
     for fits in zip(*columns, strict=True):
         timed = next((fit for fit in fits if fit.timing), fits[0])
