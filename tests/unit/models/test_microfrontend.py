@@ -50,6 +50,27 @@ def test_features_are_those_of_pymicro_features(name: str, frames: int) -> None:
     np.testing.assert_array_equal(ours_by_frame, theirs[: len(ours_by_frame)])
 
 
+@pytest.mark.parametrize("out_scale", [1.0, 25.6])
+def test_without_the_logarithm_features_are_the_clipped_amplitudes(out_scale: float, tmp_path: Path) -> None:
+    """Also in the firmware, as int8. Their logarithm is that of the features with it, which pymicro-features has."""
+    pytest.importorskip("tflite_micro", reason="./bootstrap --with audio pytest runs it")
+    options = MicroFrontend(log=False, out_scale=out_scale, pcan=False)
+    plain = reference_of(build_frontend(options, Features(1)))
+    logarithms = reference_of(build_frontend(MicroFrontend(pcan=False), Features(1)))
+    largest = 0.0
+    for level in (0.01, 1, 30_000):
+        for step in np.rint(level * np.random.default_rng(1).uniform(-1, 1, (20, 1, 160))).astype(np.int16):
+            feature, logarithm = (np.array(reference.run([step])[0]) for reference in (plain, logarithms))
+            amplitudes = feature.astype(np.float64) * out_scale
+            inside = (amplitudes >= 1) & (amplitudes < 65_534)
+            expected = 64 * np.log(np.maximum(amplitudes, 1) * 8)
+            assert np.abs(expected - logarithm)[inside].max(initial=0) <= 1
+            largest = max(largest, amplitudes.max())
+    assert largest > 1_000
+    quantized = build_frontend(options, Features(1, "int8", 100 / out_scale, -128))
+    assert verified(quantized, "host", tmp_path, {"simulate": {"inputs": {"random": 4}}})["mismatches"] == 0
+
+
 def test_each_bin_of_the_filter_bank_is_divided_between_two_channels() -> None:
     """Also where channels are narrower than a bin and read the block of zeros."""
     for channels, low, high, fft_length in ((40, 125.0, 7500.0, 512), (80, 20.0, 7900.0, 256), (1, 300.0, 4000.0, 64)):
@@ -72,6 +93,8 @@ def test_each_bin_of_the_filter_bank_is_divided_between_two_channels() -> None:
         ({"step_ms": 40.0}, "is longer than the frame of 30 ms"),
         ({"window_ms": 1.0, "step_ms": 1.0}, "a frame of 16 samples; it must have 33 to 2,048"),
         ({"step_ms": 0.01}, "is less than one sample"),
+        ({"log": False, "log_shift": 6}, "has no effect with `log: false`"),
+        ({"out_scale": 2.0}, "has no effect with `log: true`"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], message: str) -> None:

@@ -5,6 +5,7 @@
     window -> FFT -> energy -> mel filter bank -> square root -> noise reduction -> PCAN gain -> log
 
 TFLM's signal operators compute the same steps, so the file has these. A feature f stands for f / 25.6.
+Without the logarithm, features are floats.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class MicroFrontend(Frontend):
 
     channels, lower_hz, upper_hz  of the mel filter bank
     pcan                          false: no gain control
-    log_shift                     features are log(x) * 2**log_shift
+    log                           false: features are min(x, 65535) / out_scale
+    log_shift                     with log, features are log(x) * 2**log_shift
     conversion                    of features to int8: `tflm`, (256 f + 333) / 666 - 128; `scale`, f / 25.6 by the
                                   network's scale; `auto`: `tflm` if the network's scale is that of TFLM's conversion
     """
@@ -54,7 +56,9 @@ class MicroFrontend(Frontend):
     upper_hz: Annotated[float, Field(gt=0, le=96_000)] = 7500.0
     noise_reduction: NoiseReduction = NoiseReduction()
     pcan: Pcan | Literal[False] = Pcan()
+    log: bool = True
     log_shift: Annotated[int, Field(ge=0, le=_LARGEST_LOG_SHIFT)] = 6
+    out_scale: Annotated[float, Field(gt=0, le=1e9)] = 1.0
     conversion: Literal["auto", "tflm", "scale"] = "auto"
 
     @model_validator(mode="after")
@@ -66,6 +70,9 @@ class MicroFrontend(Frontend):
             raise mistake(
                 f"{self.upper_hz:g} Hz must be below half the sample rate, {self.sample_rate / 2:g} Hz", "upper_hz"
             )
+        unused = ("out_scale",) if self.log else ("log_shift", "conversion")
+        for key in sorted(self.model_fields_set.intersection(unused)):
+            raise mistake(f"has no effect with `log: {str(self.log).lower()}`", key, beside=("log",))
         if not 33 <= self.frame_size <= 2048:
             message = f"{self.window_ms:g} ms is a frame of {self.frame_size} samples; it must have 33 to 2,048"
             raise mistake(message, "window_ms", beside=("sample_rate",))

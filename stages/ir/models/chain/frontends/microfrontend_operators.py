@@ -16,6 +16,7 @@ from stages.support.messages.stage_error import StageError
 _FEATURE_SCALE = 0.0390625  # 1 / 25.6, with the default log_shift
 _DEFAULT_LOG_SHIFT = 6
 _NOISE_BITS = 14
+_LARGEST_SIGNAL = 65535.0
 _INT16 = 7  # code of the type of Rfft's samples
 # Networks with an input scale in this range and zero point -128 are trained with TFLM's conversion to int8.
 _TFLM_SCALES = (0.1014, 0.1021)
@@ -24,12 +25,16 @@ _TFLM_SCALES = (0.1014, 0.1021)
 def build(options: MicroFrontend, features: Features) -> bytes:
     """Return the TFLite file of the front end."""
     b = SignalBuilder(features.frames)
-    b.output(_converted(b, _logarithms(b, options), features, options.conversion))
+    signal = _signal(b, options)
+    if options.log:
+        b.output(_converted(b, _logarithms(b, options, signal), features, options.conversion))
+    else:
+        b.output(_quantized(b, _clipped(b, signal, options.out_scale), features))
     return b.build()
 
 
-def _logarithms(b: SignalBuilder, options: MicroFrontend) -> Tensor:
-    """Append the operators up to the features in int16."""
+def _signal(b: SignalBuilder, options: MicroFrontend) -> Tensor:
+    """Append the operators up to the amplitudes of the channels, uint32[(frames,) channels]."""
     size, channels, fft_length = options.frame_size, options.channels, options.fft_length
     bank = filter_bank(channels, options.lower_hz, options.upper_hz, options.sample_rate, fft_length)
     bins = fft_length // 2 + 1
@@ -54,9 +59,37 @@ def _logarithms(b: SignalBuilder, options: MicroFrontend) -> Tensor:
         table = b.constant("gains", gains(pcan.strength, pcan.offset, pcan.gain_bits, point))
         amplified = b.rows("amplified", channels, "uint32")
         signal = b.signal("PCAN", [signal, noise, table], [amplified], snr_shift=options.snr_shift(pcan))
+    return signal
+
+
+def _logarithms(b: SignalBuilder, options: MicroFrontend, signal: Tensor) -> Tensor:
+    """Append the logarithm: features in int16."""
     scale = _FEATURE_SCALE * 2.0 ** (_DEFAULT_LOG_SHIFT - options.log_shift)
     log_options = {"input_correction_bits": options.correction_bits, "output_scale": 1 << options.log_shift}
-    return b.signal("FilterBankLog", [signal], [b.rows("logarithms", channels, "int16", scale)], **log_options)
+    logarithms = b.rows("logarithms", options.channels, "int16", scale)
+    return b.signal("FilterBankLog", [signal], [logarithms], **log_options)
+
+
+def _clipped(b: SignalBuilder, signal: Tensor, out_scale: float) -> Tensor:
+    """Append min(signal, 65535) / out_scale, as the C front end without its logarithm: features in float32."""
+    x = b.tensor("signal/float32", signal.shape, "float32")
+    b.operator("CAST", [signal], [x])
+    for op, value in (("MINIMUM", _LARGEST_SIGNAL), ("DIV", out_scale)):
+        if value == 1:
+            continue
+        options = "MaximumMinimumOptions" if op == "MINIMUM" else "DivOptions"
+        constant = b.constant(f"signal/{op.lower()}/value", np.array([value], np.float32))
+        result = b.tensor(f"signal/{op.lower()}", x.shape, "float32")
+        b.operator(op, [x, constant], [result], options)
+        x = result
+    return x
+
+
+def _quantized(b: SignalBuilder, features: Tensor, wanted: Features) -> Tensor:
+    """Append the quantization of float features; floats remain if no integers are wanted."""
+    if wanted.dtype == "float32" or wanted.scale is None:
+        return features
+    return b.quantize(features, wanted.dtype, (wanted.scale, wanted.zero_point), name="features")
 
 
 def _reduction(options: NoiseReduction) -> dict[str, Any]:
