@@ -101,16 +101,22 @@ def in_time(cycles: Mapping[str, Any]) -> str:
 
 def energy_text(cycles: Mapping[str, Any]) -> str:
     """`1,430 µJ`, or `690 to 1,430 µJ`; '' if it is unknown."""
-    return "" if cycles["most_microjoules"] is None else f"{amount(cycles, 'microjoules')} µJ"
+    energy = amount(cycles, "microjoules")
+    return f"{energy} µJ" if energy else ""
 
 
 def amount(figures: Mapping[str, Any], name: str) -> str:
-    """Return the figure of this name, or its bounds if only they are known."""
-    if figures[name] is not None:
-        return short(figures[name])
-    return f"{short(figures[f'least_{name}'])} to {short(figures[f'most_{name}'])}"
+    """Return the figure of this name, its bounds if only they are known, or ''."""
+    return span(figures[name], figures[f"least_{name}"], figures[f"most_{name}"])
+
+
+def span(estimate: float | None, least: float | None, most: float | None) -> str:
+    """Return the estimate, its bounds if only they are known, or ''."""
+    if estimate is not None:
+        return short(estimate)
+    return "" if least is None or most is None else f"{short(least)} to {short(most)}"
 
 
 def short(number: float) -> str:
-    """`1,240`, `40`, `5.41`, `0.123`: three digits, or all before the point."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    """`1,240`, `40`, `5.41`, `0.123`: three digits, or all before the point; at most four decimals."""
+    return f"{number:,.0f}" if number >= 100 else f"{round(number, 4):.3g}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from stages.backends.timing.accuracy import accuracy_text
 from stages.report.board import counted
+from stages.report.estimate import span
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,8 @@ class Latency:
 
     @property
     def text(self) -> str:
-        """`40.0 ms`, or `12.1 to 31.0 ms`."""
-        least, most = in_milliseconds(self.least), in_milliseconds(self.most)
-        return f"{least} ms" if self.least == self.most else f"{least} to {most} ms"
+        """`40 ms`, or `12.1 to 31 ms`."""
+        return f"{span(self.least if self.least == self.most else None, self.least, self.most)} ms"
 
 
 def latency(report: Mapping[str, Any]) -> Latency | None:
@@ -57,12 +57,6 @@ def layer_milliseconds(report: Mapping[str, Any], layer: Mapping[str, Any]) -> f
         return None
     cycles = layer["estimated_cycles"] if time.how == "estimated" else layer["instructions"]
     return None if cycles is None else 1000 * cycles / clock
-
-
-def in_milliseconds(milliseconds: float) -> str:
-    """`1,240`, `40.0`, `5.41`, `0.123`: four digits at most, and three decimals."""
-    digits = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3
-    return f"{milliseconds:,.{digits}f}"
 
 
 def _clock(report: Mapping[str, Any]) -> int | None:

@@ -16,7 +16,7 @@ from stages.support.messages.stage_error import StageError
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.backends.timing.fit import Row
+    from stages.backends.timing.fit import CountedRun
 
 _COLUMNS = ("timing model", "parameter", "before", "fitted", "tried", "source")
 
@@ -42,7 +42,7 @@ def fit_models(
 
     models = {one.target.timing: one.target.timing_model for one in programs}
     opened = {name: model for name, model in models.items() if model is not None and _is_open(model)}
-    rows: dict[str, list[Row]] = {name: [] for name in opened}
+    rows: dict[str, list[CountedRun]] = {name: [] for name in opened}
     if not rows:
         raise PipelineError("--fit: no row marked fit has a timing model with parameters to try")
     for number, one in enumerate(programs):

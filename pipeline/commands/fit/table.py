@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.commands.fit.row import FITS, TOO_LARGE, Row
-from stages.report.estimate import short
+from stages.report.estimate import short, span
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
@@ -123,28 +123,17 @@ def memory(row: Row, *, ram: bool) -> str:
 
 def time(row: Row) -> str:
     """`28.4 ms` or `12 to 31 ms`, without a clock `2.9 M cycles`, without a timing model `2.9 M instr.`, or `-`."""
-    if time := _amount(row.estimated_ms, row.least_ms, row.most_ms):
+    if time := span(row.estimated_ms, row.least_ms, row.most_ms):
         return f"{time} ms"
     if row.estimated_cycles is not None:
-        return f"{_millions(row.estimated_cycles)} cycles"
-    return "-" if row.instructions is None else f"{_millions(row.instructions)} instr."
+        return f"{short(row.estimated_cycles / 1e6)} M cycles"
+    return "-" if row.instructions is None else f"{short(row.instructions / 1e6)} M instr."
 
 
 def energy(row: Row) -> str:
     """`1,430 µJ` or `690 to 1,430 µJ`; '' if the board's power is unknown."""
-    amount = _amount(row.estimated_uj, row.least_uj, row.most_uj)
+    amount = span(row.estimated_uj, row.least_uj, row.most_uj)
     return f"{amount} µJ" if amount else ""
-
-
-def _amount(estimate: float | None, least: float | None, most: float | None) -> str:
-    """Return the estimate, or its bounds if only they are known, or ''."""
-    if estimate is not None:
-        return short(estimate)
-    return "" if least is None or most is None else f"{short(least)} to {short(most)}"
-
-
-def _millions(count: int) -> str:
-    return f"{count / 1e6:,.0f} M" if count >= 100_000_000 else f"{count / 1e6:.3g} M"
 
 
 def _size(count: int) -> str:

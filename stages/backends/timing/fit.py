@@ -26,8 +26,8 @@ _BETTER = 1e-9
 
 
 @dataclass(frozen=True)
-class Row:
-    """One measurement: how often which instruction ran, and the measured cycles.
+class CountedRun:
+    """A measured program: how often which instruction ran, and the measured cycles.
 
     instructions  of the program by address, at least those that ran
     counts        of each instruction that ran, by its number in `instructions`
@@ -39,15 +39,15 @@ class Row:
     waits: float
     measured: float
 
-    def reduced(self) -> Row:
-        """Return the row without long stretches of instructions that did not run."""
+    def reduced(self) -> CountedRun:
+        """Return the run without long stretches of instructions that did not run."""
         kept: list[int] = []
         for number in sorted(self.counts):
             begin = kept[-1] + 1 if kept and number - kept[-1] <= _GAP else number
             kept.extend(range(begin, number + 1))
         places = {number: place for place, number in enumerate(kept)}
         counts = {places[number]: ways for number, ways in self.counts.items()}
-        return Row([self.instructions[number] for number in kept], counts, self.waits, self.measured)
+        return CountedRun([self.instructions[number] for number in kept], counts, self.waits, self.measured)
 
     def cycles(self, model: Timing) -> float:
         """Return the cycles by a model."""
@@ -62,7 +62,7 @@ class Row:
 class _Fit:
     """Distances of rows for figures of parameters. A row is computed once for figures of the parameters it uses."""
 
-    def __init__(self, model: Timing, rows: Sequence[Row]) -> None:
+    def __init__(self, model: Timing, rows: Sequence[CountedRun]) -> None:
         self.model = model
         self.rows = [(row, kinds_of(row.instructions, model)) for row in rows]
         uses = {name: parameters_of(rule) for name, rule in model.classes.items()}
@@ -84,7 +84,7 @@ class _Fit:
         return total / len(self.rows)
 
 
-def fit(model: Timing, rows: Sequence[Row]) -> dict[str, float]:
+def fit(model: Timing, rows: Sequence[CountedRun]) -> dict[str, float]:
     """Return the best figure of each parameter with `try`.
 
     It begins with the least figures of all, the middle ones, and the most. Each parameter in turn gets the one with

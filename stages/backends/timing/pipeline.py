@@ -6,8 +6,8 @@ An instruction issues as early as its operands, its units and the instruction be
     end    issue + `cycles`; an instruction issued together with a longer one ends with that
 
 A figure of the table is the distance between two ends. It is 0 for an instruction that issues together with the one
-before it. So the figures of straight code add up to its time. A loop begins a further turn in the state of its end:
-`entered` of its first instruction is such that the whole turn takes as long as the pipeline needs.
+before it. So the figures of straight code add up to its time. A loop begins its next iteration in the state of its end:
+`entered` of its first instruction is such that the iteration takes as long as the pipeline needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stages.backends.targets.timing import InstructionClass, Pipeline
     from stages.backends.timing.instruction import Instruction
 
-# Instructions of a loop that are followed, and how often, to find the time of a further turn.
+# Instructions of a loop that are followed, and how often, to find the time of an iteration.
 _WINDOW = 96
 _TURNS = 3
 _SHORT = 2  # bytes

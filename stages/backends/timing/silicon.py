@@ -6,7 +6,7 @@ compares timing models with them. `pipeline/recipes/silicon.py` reads both files
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -41,12 +41,12 @@ Code = Literal[
     "cmix-nn",
     "muriscv-nn",
 ]
-#: Programs that `doit bench suite=silicon` compiles.
-COMPILED = ("cmsis-nn", "coremark", "embench", "embench-0.5", "tinymaix")
 Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, lt=1e15)]
+# Where a message refers to, instead of listing more names than this.
+_LISTED = 8
+_LISTS = {"chip": "stages/backends/timing/silicon.yaml", "core": "doit targets", "board": "doit boards"}
 Argument = int | bool | Text | tuple[int, ...]
-_FIT_EVERY = 3
 
 
 class Chip(StrictModel):
@@ -95,7 +95,6 @@ class Measurement(StrictModel):
     cycles     mean of one run; or `ms`
     ms         milliseconds of one run
     energy_uj  microjoules of one run
-    digits     half a unit of the last printed digit, if that is more than half a percent
     kind       `rtl`: simulated hardware description; `fpga`: a core in programmable logic
     source     repository, revision and file, or paper
     fit        whether models may be fitted to it; see the rule in silicon.yaml
@@ -113,7 +112,6 @@ class Measurement(StrictModel):
     cycles: Positive | None = None
     ms: Positive | None = None
     energy_uj: Positive | None = None
-    digits: Positive | None = None
     kind: Literal["silicon", "rtl", "fpga"] = "silicon"
     source: Text
     fit: bool = False
@@ -192,23 +190,6 @@ class Silicon(StrictModel):
         return chip.core or chip.core_title or ""
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], *at: str | int) -> PydanticCustomError:
-    names = list(known)
-    listed = in_lines(f"known {kind}s: {', '.join(names)}")
-    return mistake(f"unknown {kind} '{name}'{did_you_mean(name, names)}\n{listed}", *at)
-
-
-def rows_to_fit(silicon: Silicon) -> list[bool]:
-    """Return for each row whether the rule of silicon.yaml marks it `fit`.
-
-    The rule: of each core's compared rows with a time, on silicon, of a program in COMPILED, the first and every third
-    after it.
-    """
-    seen: dict[str, int] = {}
-    marks = []
-    for row in silicon.measurements:
-        counts = row.kind == "silicon" and row.code in COMPILED and silicon.is_compared(row)
-        place = seen.get(silicon.core(row), 0)
-        marks.append(counts and place % _FIT_EVERY == 0)
-        seen[silicon.core(row)] = place + counts
-    return marks
+def _unknown(kind: str, name: str, known: Collection[str], *at: str | int) -> PydanticCustomError:
+    listed = f"known {kind}s: {', '.join(known)}" if len(known) <= _LISTED else f"{kind}s: {_LISTS[kind]}"
+    return mistake(f"unknown {kind} '{name}'{did_you_mean(name, known)}\n{in_lines(listed)}", *at)

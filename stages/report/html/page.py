@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stages.report.advice.advise import advice_line as line
 from stages.report.audio.text import audio_lines
 from stages.report.board import counted, per_mac
-from stages.report.estimate import energy_text
+from stages.report.estimate import energy_text, short
 from stages.report.html import RUN, command_mark
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
 from stages.report.html.memory import WIDTH as ARENA_WIDTH
@@ -19,7 +19,7 @@ from stages.report.html.rom import HEIGHT as ROM_HEIGHT
 from stages.report.html.rom import WIDTH as ROM_WIDTH
 from stages.report.html.rom import boxes, groups
 from stages.report.html.terms import Terms
-from stages.report.latency import in_milliseconds, latency, layer_milliseconds
+from stages.report.latency import latency, layer_milliseconds
 from stages.report.rows import percent_of, shape, summary
 from stages.report.streaming import group_cells, rows_of
 from stages.support.messages import escape
@@ -40,7 +40,7 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         "name": escape.name,
         "text": escape.line,
         "number": _number,
-        "ms": in_milliseconds,
+        "short": short,
         "pixels": _pixels,
     }
     rom = groups(report)

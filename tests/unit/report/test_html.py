@@ -238,7 +238,7 @@ def test_an_engine_is_counted_in_cycles_and_nowhere_in_instructions() -> None:
     titles = [card["title"] for card in _cards(found)]
     assert titles.count("cycles") == 1 and "instructions" not in titles
     assert [(card["title"], card["value"], card["note"]) for card in _cards(found)[:2]] == [
-        ("latency, simulated", "3.00 ms", "3,000 cycles at 1 MHz"),
+        ("latency, simulated", "3 ms", "3,000 cycles at 1 MHz"),
         ("cycles", "3,000", "1.000 per MAC"),
     ]
     assert "cycles" in columns(found) and "instructions" not in columns(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stages.backends.targets.timing import Timing
-from stages.backends.timing.fit import Row, fit, written
+from stages.backends.timing.fit import CountedRun, fit, written
 from stages.backends.timing.table import timed
 from tests.support.timed import lines, model
 
@@ -113,14 +113,14 @@ def test_a_disturbed_parameter_is_found_again():
     for texts in code:
         instructions = [one.instruction for one in timed(lines(texts, size=4), dual())]
         counts = dict.fromkeys(range(len(texts)), (10, 0, 0, 0))
-        rows.append(Row(instructions, counts, 7, 7 + 10 * total(dual(), *texts)))
+        rows.append(CountedRun(instructions, counts, 7, 7 + 10 * total(dual(), *texts)))
     assert fit(timing, rows) == {"load_latency": 2}
 
 
 def test_instructions_that_did_not_run_are_left_out():
     texts = ["addi a0,a0,1"] + ["mul a0,a1,a2"] * 200 + ["lw a0,0(a1)", "addi a0,a0,1"]
     instructions = [one.instruction for one in timed(lines(texts, size=4), dual())]
-    row = Row(instructions, {0: (1, 0, 0, 0), 201: (0, 1, 0, 0), 202: (1, 0, 0, 0)}, 0, 4)
+    row = CountedRun(instructions, {0: (1, 0, 0, 0), 201: (0, 1, 0, 0), 202: (1, 0, 0, 0)}, 0, 4)
     assert len(row.reduced().instructions) == 3
     assert row.reduced().cycles(dual()) == row.cycles(dual()) == 4
 

@@ -17,7 +17,7 @@ from stages.backends.targets.runtime import code_patterns as runtime_patterns
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.targets.timing import decoder
 from stages.backends.timing.disassembly import disassemble
-from stages.backends.timing.fit import Row
+from stages.backends.timing.fit import CountedRun
 from stages.backends.timing.log import COUNTS, LOG, TABLE, interval_counts, intervals, readings
 from stages.backends.timing.table import timing_table
 from stages.backends.toolchain.compiler import Source, compile_sources, link
@@ -177,14 +177,14 @@ def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) 
     return Result(content["instructions"], cycles, content["output"])
 
 
-def fit_row(elf: Path, target: Target, published: float) -> Row:
+def fit_row(elf: Path, target: Target, published: float) -> CountedRun:
     """Return a program of `built` or `firmware` with counts of its instructions, to fit its timing model."""
     assert target.timing_model is not None
     result, counts = _run(elf, target, timing_table(elf, target, counts=True))
     assert result.cycles is not None
     decode = decoder(target.timing_model.instructions).decode
     instructions = sorted(decode(disassemble(elf, target)), key=lambda one: one.address)
-    row = Row(instructions, counts, 0, published).reduced()
+    row = CountedRun(instructions, counts, 0, published).reduced()
     return replace(row, waits=result.cycles[1] - row.cycles(target.timing_model))
 
 
