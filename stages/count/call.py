@@ -52,7 +52,7 @@ def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, Ke
             yield view, KernelCall.of(choice.kernel, view, choice.params, target)
     for streamed in chosen.streamed.values():
         for band in filter(None, (streamed.band, streamed.rest)):
-            if not band.choice.kernel.lowers:
+            if band.choice is None or not band.choice.kernel.lowers:
                 continue
             yield band.view, KernelCall.of(band.choice.kernel, band.view, band.choice.params, target)
 

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from tvm.ir import GlobalVar
 
 FILE = "module.json"
+ELEMENTWISE = frozenset({
+    "relax.abs", "relax.add", "relax.astype", "relax.clip", "relax.cos", "relax.dequantize", "relax.divide",
+    "relax.exp", "relax.floor", "relax.less", "relax.log", "relax.maximum", "relax.minimum", "relax.multiply",
+    "relax.negative", "relax.nn.leakyrelu", "relax.nn.relu", "relax.power", "relax.quantize", "relax.round",
+    "relax.rsqrt", "relax.sigmoid", "relax.sign", "relax.sin", "relax.sqrt", "relax.square", "relax.subtract",
+    "relax.tanh", "relax.where",
+})  # fmt: skip
+"""Operators that compute each element from one element of each input, with broadcasting."""
 LAYOUT, CONSTANT = "LAYOUT", "CONSTANT"  # steps without an operator: a layout transform, a constant output
 
 
@@ -94,6 +102,19 @@ def operator_calls(module: IRModule) -> Iterator[OperatorCall]:
                     values["inputs"],
                     values["outputs"],
                 )
+
+
+def operands_of(call: relax.Call) -> list[relax.Expr]:
+    """Tensor operands of a call, also those inside tuples; no sizes, bounds and shapes."""
+    from tvm import relax
+    from tvm.ir.expr import GenericConst
+
+    operands = []
+    for argument in call.args:
+        for operand in argument.fields if isinstance(argument, relax.Tuple) else [argument]:
+            if isinstance(operand, relax.Var | GenericConst | relax.Call):
+                operands.append(operand)
+    return operands
 
 
 def build_function(

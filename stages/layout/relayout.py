@@ -14,7 +14,7 @@ import numpy as np
 from tvm import relax
 from tvm.ir.expr import GenericConst
 
-from stages.ir.relax_module import build_function
+from stages.ir.relax_module import ELEMENTWISE, build_function, operands_of
 from stages.ir.tensor_layout import Layout
 from stages.layout.assign import same_bytes
 from stages.layout.rules import DataLayout
@@ -23,15 +23,6 @@ from stages.layout.rules import DataLayout
 TO_NCHW = (0, 3, 1, 2)
 TO_NHWC = (0, 2, 3, 1)
 _POSITION = {0: 0, 1: 2, 2: 3, 3: 1}
-
-_ELEMENTWISE = frozenset({
-    "relax.abs", "relax.add", "relax.astype", "relax.clip", "relax.cos", "relax.dequantize", "relax.divide",
-    "relax.exp", "relax.floor", "relax.less", "relax.log", "relax.maximum", "relax.minimum", "relax.multiply",
-    "relax.negative", "relax.nn.leakyrelu", "relax.nn.relu", "relax.power", "relax.quantize", "relax.round",
-    "relax.rsqrt", "relax.sigmoid", "relax.sign", "relax.sin", "relax.sqrt", "relax.square", "relax.subtract",
-    "relax.tanh", "relax.where",
-})  # fmt: skip
-
 
 _REDUCTIONS = {
     "relax.max": relax.op.max,
@@ -134,7 +125,7 @@ class _Relayout:
 
     def _bind(self, variable: relax.Var, value: relax.Expr) -> None:
         if isinstance(value, relax.Call):
-            operands = _operands(value)
+            operands = operands_of(value)
             if operands and all(self._is_static(operand) for operand in operands):
                 self.static[variable] = value
             elif value.op.name == "relax.nn.conv2d":
@@ -221,7 +212,7 @@ class _Relayout:
         name, attrs = call.op.name, call.attrs
         data = call.args[0]
         planar = True
-        if name in _ELEMENTWISE:
+        if name in ELEMENTWISE:
             result = relax.Call(call.op, [self._use_planar(argument) for argument in call.args], attrs)
         elif name == "relax.concat":
             result = relax.op.concat(self._use_planar(data), _axis(attrs.axis))
@@ -277,13 +268,3 @@ class _Relayout:
 def _axis(axis: Any) -> int:
     """NCHW position of a logical axis."""
     return _POSITION[int(axis) % 4]
-
-
-def _operands(call: relax.Call) -> list[relax.Expr]:
-    """Tensor operands of a call, also those inside tuples; no sizes, bounds and shapes."""
-    operands = []
-    for argument in call.args:
-        for operand in argument.fields if isinstance(argument, relax.Tuple) else [argument]:
-            if isinstance(operand, relax.Var | GenericConst | relax.Call):
-                operands.append(operand)
-    return operands

@@ -14,6 +14,7 @@ from stages.ir.operators.table import OPERATORS, kind_of
 from stages.ir.operators.variables import Assign
 from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
 from stages.quantize.arithmetic import NoMultiplier
+from stages.quantize.float_rows import float_rows
 from stages.quantize.onnx_runtime import PATTERNS as ONNX_PATTERNS
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import MOVES, PATTERNS, pattern_of
@@ -160,7 +161,8 @@ class _Lowering:
         call = operator.call
         if len(operator.outputs) != 1:
             raise operator.error("has several outputs; of float operators only SPLIT may")
-        op = Float(kind=kind_of(call.op), function=call.symbol, macs=self._macs(operator))
+        rows = float_rows(call.function)
+        op = Float(kind=kind_of(call.op), function=call.symbol, macs=self._macs(operator), rows=rows)
         self.writer.layer(op, operator.inputs, operator.outputs[0])
         self.lowered.float_functions.append(call.symbol)
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Band:
-    """A call of a streamed layer: the layer on few rows, and its kernel."""
+    """A call of a streamed layer: the layer on few rows, its estimated cost, and its kernel; None for floats."""
 
     view: LayerView
-    choice: Choice
+    cost: float
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True)

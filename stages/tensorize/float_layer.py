@@ -26,14 +26,16 @@ class FloatLowering:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def lower_float(module: Any, function: str, name: str, unit: FloatUnit = SCALAR) -> FloatLowering:
-    """Lower the Relax function `function` of `module` to scheduled PrimFuncs.
+def lower_float(function: Any, name: str, unit: FloatUnit = SCALAR) -> FloatLowering:
+    """Lower a Relax function to scheduled PrimFuncs.
 
     They are called `name`, or `name`_step0, _step1, ... if there are several. Raises
     RuntimeError for a function that TVM does not legalize to TIR calls (an internal error: quantize accepts only known
     operators).
     """
-    legal = _legalize(module[function])
+    import numpy as np
+
+    legal = _legalize(function)
     main = legal["main"]
     roles: dict[Any, tuple[str, ...]] = {param: (f"input:{i}",) for i, param in enumerate(main.params)}
     calls = _calls(main)
@@ -44,7 +46,8 @@ def lower_float(module: Any, function: str, name: str, unit: FloatUnit = SCALAR)
         step = name if len(calls) == 1 else f"{name}_step{position}"
         arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, lowering)]
         constants = {i: role for i, role in enumerate(arguments) if role.startswith("constant:")}
-        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants, unit)
+        finite = all(np.isfinite(lowering.constants[role.partition(":")[2]]).all() for role in constants.values())
+        lowering.functions[step], packings = schedule_float(legal[call.args[0]], constants, unit, finite=finite)
         for packing in packings:
             key = constants[packing.param].partition(":")[2]
             lowering.constants[key] = packing.pack(lowering.constants[key])

@@ -14,7 +14,7 @@ intermediate tensor is stored. The reduction computes a small block of outputs a
 If bx or bc does not divide its extent, emit splits the smaller last block from the loop (TVM's LoopPartition). The
 order of additions in a sum never changes.
 
-Padding stays a separate pass: its copy costs little compared with a branch for each product.
+Padding is no copy of the image: sums skip it (stages.tensorize.float_padding).
 """
 
 from __future__ import annotations
@@ -22,22 +22,29 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from stages.tensorize.float_padding import HINT, is_padding, is_sum, without_padding
 from stages.tensorize.float_product import BLOCKS, SCALAR, FloatUnit, Packing, find_product, product_block
 from stages.tensorize.float_vectors import with_float_vectors
 
 
-def schedule_float(func: Any, constants: Collection[int] = (), unit: FloatUnit = SCALAR) -> tuple[Any, list[Packing]]:
+def schedule_float(
+    func: Any, constants: Collection[int] = (), unit: FloatUnit = SCALAR, *, finite: bool = False
+) -> tuple[Any, list[Packing]]:
     """Return the PrimFunc with fused, register-blocked reductions, and its packings.
 
-    `constants` are the positions of constant parameters. Constants with a packing must be packed accordingly.
+    constants  positions of constant parameters. Constants with a packing must be packed accordingly
+    finite     all constants are finite, so sums may skip padding
     """
     import tvm
     from tvm import s_tir
 
     sch = s_tir.Schedule(tvm.IRModule({"main": func}))
+    skips = False
     for block in _blocks(sch):
         if not _is_reduction(sch, block) and not _pads(sch, block) and _consumers(sch, block):
             _try(sch.compute_inline, block)
+        elif finite and _is_skippable(sch, block):
+            skips |= _try(sch.compute_inline, block)
     packable = {position: func.params[position] for position in constants}
     is_vectorized = any(_is_vectorized(sch, block, unit) for block in _blocks(sch))
     reduces = any(_is_reduction(sch, block) for block in _blocks(sch))
@@ -47,7 +54,7 @@ def schedule_float(func: Any, constants: Collection[int] = (), unit: FloatUnit =
         if _is_reduction(sch, block)
         for packing in _block_reduction(sch, block, packable, unit)
     ]
-    scheduled = sch.mod["main"]
+    scheduled = without_padding(sch.mod["main"]) if skips else sch.mod["main"]
     if unit.lanes > 1:
         scheduled = with_vector_extremes(scheduled)
     if is_vectorized and not unit.vectorizes_extremes:
@@ -90,6 +97,13 @@ def _pads(sch: Any, block: Any) -> bool:
 
     tvm_ffi.structural_walk(sch.get(block).body, visit)
     return bool(conditions)
+
+
+def _is_skippable(sch: Any, block: Any) -> bool:
+    """Return whether a block pads an image that only a sum reads."""
+    consumers = _consumers(sch, block)
+    sums = [reader for reader in consumers if _is_reduction(sch, reader) and is_sum(sch.get(reader))]
+    return len(consumers) == len(sums) == 1 and is_padding(sch.get(block))
 
 
 def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], unit: FloatUnit) -> list[Packing]:
@@ -184,7 +198,7 @@ def _split(sch: Any, spatial: list[Any], sizes: tuple[int, ...]) -> tuple[list[A
         ragged = int(sch.get(loop).extent) % size != 0
         around, within = sch.split(loop, [None, size])
         if ragged:
-            sch.annotate(around, "pragma_loop_partition_hint", 1)
+            sch.annotate(around, HINT, 1)
         outer.append(around)
         inner.append(within)
     return outer, inner

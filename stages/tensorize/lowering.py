@@ -51,30 +51,38 @@ class Lowerings:
             self._cache[key] = self._with_kernel(view, kernel, params)
         return self._cache[key]
 
-    def of_float(self, layer: Layer) -> Lowered:
-        """Lower a float layer with TVM's own operators."""
+    def of_float(self, layer: Layer, rows: int = 0, suffix: str = "") -> Lowered:
+        """Lower a float layer with TVM's own operators: for whole tensors, or for `rows` rows of its output.
+
+        suffix  of the functions' names
+        """
+        from stages.tensorize.float_bands import band_function
         from stages.tensorize.float_layer import lower_float
         from stages.tensorize.float_product import FloatUnit
 
-        name = function_name(layer)
-        if name not in self._cache:
+        name = f"{function_name(layer)}{suffix}"
+        key = f"{name} {rows}"
+        if key not in self._cache:
             op: Any = layer.op
             unit = FloatUnit(self._target.float_lanes, self._target.float_registers, self._target.flushes_subnormals)
-            lowering = lower_float(self._float_module, op.function, name, unit)
+            function = self._float_module[op.function]
+            lowering = lower_float(band_function(function, op.rows, rows) if rows else function, name, unit)
             functions = {step_name: _named(func, step_name) for step_name, func in lowering.functions.items()}
-            self._cache[name] = Lowered(functions, lowering.steps, constants=lowering.constants)
-        return self._cache[name]
+            self._cache[key] = Lowered(functions, lowering.steps, constants=lowering.constants)
+        return self._cache[key]
 
     def scratch(self, layers: Sequence[Lowered]) -> list[dict[str, int]]:
-        """Return scratch bytes by name for each layer, as emit plans them. Names must be unique."""
+        """Return scratch bytes by name for each layer, as emit plans them."""
         from stages.lower.codegen.layers import scratch_of
         from stages.lower.codegen.lower import to_c
 
         new = [layer for layer in layers if id(layer) not in self._scratch]
-        functions = {name: function for layer in new for name, function in layer.functions.items()}
-        printed = to_c(functions, {step.function: step.roles for layer in new for step in layer.steps})
-        for layer in new:
-            self._scratch[id(layer)] = layer, scratch_of(printed[step.function] for step in layer.steps)
+        # Calls of a layer for different numbers of rows have equal names.
+        named = {f"{i}/{step.function}": (layer, step) for i, layer in enumerate(new) for step in layer.steps}
+        functions = {name: layer.functions[step.function] for name, (layer, step) in named.items()}
+        printed = to_c(functions, {name: step.roles for name, (_, step) in named.items()})
+        for i, layer in enumerate(new):
+            self._scratch[id(layer)] = layer, scratch_of(printed[f"{i}/{step.function}"] for step in layer.steps)
         return [self._scratch[id(layer)][1] for layer in layers]
 
     def _with_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel, Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import Graph, Layer, LayerView
-    from stages.tensorize.choices import Chosen
+    from stages.tensorize.choices import Band, Chosen
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.select import Choice
 
@@ -41,12 +41,14 @@ def pack_and_lower(chosen: Chosen, context: PassContext, progress: Callable[...,
     for layer in graph.layers:
         progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
         if isinstance(layer.op, Float):
+            without_fpu = context.target.model_copy(update={"fpu": False})
+            soft[layer.index] = float_cost(context.lowerings.of_float(layer).functions.values(), without_fpu)
+        if layer.index in chosen.streamed:
+            plan, layer_functions, constants = _streamed_layer(chosen, layer, context)
+        elif isinstance(layer.op, Float):
             plan, layer_functions, constants = _float_layer(layer, context)
-            soft[layer.index] = float_cost(layer_functions.values(), context.target.model_copy(update={"fpu": False}))
         elif layer.index in chosen.offload.programs:
             plan, layer_functions, constants = _offloaded_layer(layer, chosen)
-        elif layer.index in chosen.streamed:
-            plan, layer_functions, constants = _streamed_layer(chosen, layer, context)
         elif layer.index in chosen.choices:
             plan, layer_functions, constants = _kernel_layer(chosen, layer, context)
         else:
@@ -82,28 +84,35 @@ def _streamed_layer(chosen: Chosen, layer: Layer, context: PassContext) -> Layer
     """Return the layer's call, with the functions and constants of a last call that has fewer rows."""
     streamed = chosen.streamed[layer.index]
     band, rest = streamed.band, streamed.rest
-    if isinstance(band.choice.kernel, RowSumKernel):
+    if band.choice is not None and isinstance(band.choice.kernel, RowSumKernel):
         return _summed_layer(chosen, layer, band.choice, band.choice.kernel, context)
-    plan, functions, packed = _with_kernel(chosen, band.choice, band.view, context)
+    plan, functions, packed = _band(chosen, band, context)
     rows = band.view.outputs[0].shape[1]
-    cost = (band.choice.cost or 0.0) * streamed.calls
+    cost = band.cost * streamed.calls
     update: dict[str, Any] = {"rows": rows, "cost": cost, "may_overlay": False, "packable": None}
     if rest is not None:
-        of_rest = _with_kernel(chosen, rest.choice, rest.view, context)
-        steps = tuple(
-            Step(function=f"{step.function}_rest", roles=tuple(map(_of_rest, step.roles))) for step in of_rest[0].steps
-        )
-        of_last = {f"{name}_rest": function for name, function in of_rest[1].items()}
-        functions = {**functions, **{name: f.with_attr("global_symbol", name) for name, f in of_last.items()}}
+        of_rest = _band(chosen, rest, context, suffix="_rest")
+        steps = tuple(Step(function=s.function, roles=tuple(map(_of_rest, s.roles))) for s in of_rest[0].steps)
+        functions = {**functions, **of_rest[1]}
         packed = {**packed, **{f"rest_{key}": array for key, array in of_rest[2].items()}}
         update |= {
             "rest": steps,
-            "cost": cost + (rest.choice.cost or 0.0),
+            "cost": cost + rest.cost,
             "constants": {key: f"{layer.index:03d}.{key}" for key in packed},
             "sources": tuple(dict.fromkeys((*plan.sources, *of_rest[0].sources))),
             "headers": tuple(dict.fromkeys((*plan.headers, *of_rest[0].headers))),
         }
     return plan.model_copy(update=update), functions, packed
+
+
+def _band(chosen: Chosen, band: Band, context: PassContext, suffix: str = "") -> LayerArtifact:
+    """Return the call of a layer on few rows; `suffix` of its functions' names."""
+    if band.choice is None:
+        return _float_layer(band.view.layer, context, band.view.outputs[0].shape[1], suffix)
+    plan, functions, packed = _with_kernel(chosen, band.choice, band.view, context)
+    steps = tuple(step.model_copy(update={"function": f"{step.function}{suffix}"}) for step in plan.steps)
+    named = {f"{n}{suffix}": function.with_attr("global_symbol", f"{n}{suffix}") for n, function in functions.items()}
+    return plan.model_copy(update={"steps": steps}), named, packed
 
 
 def _summed_layer(
@@ -196,8 +205,8 @@ def _offloaded_layer(layer: Layer, chosen: Chosen) -> LayerArtifact:
     return plan, {}, constants
 
 
-def _float_layer(layer: Layer, context: PassContext) -> LayerArtifact:
-    lowered = context.lowerings.of_float(layer)
+def _float_layer(layer: Layer, context: PassContext, rows: int = 0, suffix: str = "") -> LayerArtifact:
+    lowered = context.lowerings.of_float(layer, rows, suffix)
     plan = _plan(
         layer,
         lowered.constants,

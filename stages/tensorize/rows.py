@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stages.backends.kernels.registry import row_sum_kernels
 from stages.base import StageError
+from stages.ir.operators.floats import Float
 from stages.lower.arena import liveness, plan
 from stages.lower.streaming.bands import ROWS_OF_PLANES, band_view
 from stages.lower.streaming.ends import why_group_ends, why_no_group
@@ -18,17 +19,19 @@ from stages.lower.streaming.window import why_not_by_rows
 from stages.support.messages import escape
 from stages.tensorize.choices import Band, StreamedLayer
 from stages.tensorize.costs import estimated, signature
+from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid, overlays
 from stages.tensorize.select import Choice, Offer, offers_of
 
 if TYPE_CHECKING:
-    from stages.ir.graph import Graph, LayerView
+    from stages.ir.graph import Graph, Layer, LayerView
     from stages.ir.tensor_layout import Layout
     from stages.tensorize.choices import Chosen
     from stages.tensorize.lowering import Lowered
     from stages.tensorize.pass_context import PassContext
 
 _SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
+_FLOAT_BYTES = 4
 _INPUT = ("stages", "emit", "input")
 _SCRATCH = "kernels for few rows need more scratch than rows save"
 
@@ -88,13 +91,18 @@ def arena_bytes(chosen: Chosen, context: PassContext) -> int:
     graph, lowerings = chosen.graph, context.lowerings
     lowered: list[tuple[int, Lowered]] = []
     sizes: dict[int, dict[str, int]] = {}
-    for index, choice in chosen.choices.items():
-        streamed = chosen.streamed.get(index)
+    for layer in graph.layers:
+        index, streamed = layer.index, chosen.streamed.get(layer.index)
         if streamed is None:
-            lowered.append((index, lowerings.of_kernel(graph.view(graph.layers[index]), choice.kernel, choice.params)))
+            if isinstance(layer.op, Float):
+                lowered.append((index, lowerings.of_float(layer)))
+            elif (choice := chosen.choices.get(index)) is not None:
+                lowered.append((index, lowerings.of_kernel(graph.view(layer), choice.kernel, choice.params)))
             continue
         for band in filter(None, (streamed.band, streamed.rest)):
-            if band.choice.kernel.lowers:
+            if band.choice is None:
+                lowered.append((index, lowerings.of_float(layer, band.view.outputs[0].shape[1])))
+            elif band.choice.kernel.lowers:
                 lowered.append((index, lowerings.of_kernel(band.view, band.choice.kernel, band.choice.params)))
             else:
                 sizes[index] = {"sums": 4 * band.view.inputs[0].shape[3]}
@@ -111,8 +119,6 @@ def _why_not(chosen: Chosen, context: PassContext) -> str:
         return f"target {context.target.name} has an accelerator"
     if chosen.rom is not None or context.config.narrow_weights:
         return "weights are packed in ROM (optimize_for: rom, narrow_weights)"
-    if chosen.graph.layers and not chosen.choices:
-        return "float layers compute whole images"
     return ""
 
 
@@ -181,13 +187,20 @@ class _Bands:
         over = overlaid(graph, ((index, choice.kernel) for index, choice in choices.items()))
         buffers = liveness(graph, {}, over).buffers
         live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
-        whole = [(choices[layer.index].cost or 0.0) if layer.index in choices else 0.0 for layer in graph.layers]
-        alignments = {layer.index: 16 for layer in graph.layers}
+        whole = [self._whole_cost(layer) for layer in graph.layers]
+        alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         pushed = self.context.config.input_rows
         self._network = RowNetwork(graph, frozenset(self.layouts), over, pushed=pushed, alignments=alignments)
         self._search = GroupSearch(self._network, live, whole, self.cost)
         return self._search
+
+    def _whole_cost(self, layer: Layer) -> float:
+        """Return the cost of a layer for whole images."""
+        if isinstance(layer.op, Float):
+            return self._float_cost(layer)
+        choice = self.chosen.choices.get(layer.index)
+        return 0.0 if choice is None else choice.cost or 0.0
 
     def _summed(self, view: LayerView, rows: int) -> Band | None:
         target = self.context.target
@@ -197,15 +210,17 @@ class _Bands:
         if kernel is None:
             return None
         cost = kernel.cost_rows(view, rows, target)
-        return Band(view, Choice(kernel, kernel.params(), "adds up the rows of a group", cost, "estimated", ()))
+        return Band(view, cost, Choice(kernel, kernel.params(), "adds up the rows of a group", cost, "estimated", ()))
 
     def cost(self, index: int, rows: int) -> BandCost:
         """Return the instructions of a call, infinity if no kernel can compute it, and the alignment of its rows."""
         band = self.band(index, rows)
         if band is None:
             return BandCost(inf)
+        if band.choice is None:
+            return BandCost(band.cost, _FLOAT_BYTES, False)
         kernel = band.choice.kernel
-        return BandCost(band.choice.cost or 0.0, kernel.row_alignment, kernel.lowers and overlays(kernel, band.view))
+        return BandCost(band.cost, kernel.row_alignment, kernel.lowers and overlays(kernel, band.view))
 
     def band(self, index: int, rows: int) -> Band | None:
         """Return the call of a layer for `rows` rows; None if no kernel can compute it."""
@@ -216,17 +231,22 @@ class _Bands:
     def _chosen(self, index: int, rows: int) -> Band | None:
         assert self._network is not None
         window = self._network.windows[index]
-        if window is None or index not in self.chosen.choices:
+        layer = self.graph.layers[index]
+        is_float = isinstance(layer.op, Float)
+        if window is None or (index not in self.chosen.choices and not is_float):
             return None
-        whole = self.graph.view(self.graph.layers[index])
+        whole = self.graph.view(layer)
         if window.accumulates:
             return self._summed(whole, rows)
         view = band_view(whole, window, rows, self.layouts)
+        if is_float:
+            return Band(view, self._float_cost(layer, rows))
         if self.context.is_ruled(whole):
             try:
-                return Band(view, self.context.choose_like(whole, view))
+                choice = self.context.choose_like(whole, view)
             except StageError:
                 return None
+            return Band(view, choice.cost or 0.0, choice)
         return self._cheapest(whole, view)
 
     def _cheapest(self, whole: LayerView, view: LayerView) -> Band | None:
@@ -245,7 +265,11 @@ class _Bands:
                     cost *= self._correction(offer, whole)
                 priced.append(Choice(offer.kernel, offer.params, "cheapest for few rows", cost, source, ()))
         priced.sort(key=lambda choice: choice.cost or 0.0)
-        return next((Band(view, choice) for choice in priced if self._fits(view, choice)), None)
+        return next((Band(view, choice.cost or 0.0, choice) for choice in priced if self._fits(view, choice)), None)
+
+    def _float_cost(self, layer: Layer, rows: int = 0) -> float:
+        lowered = self.context.lowerings.of_float(layer, rows)
+        return float_cost(lowered.functions.values(), self.context.target)
 
     def _fits(self, view: LayerView, choice: Choice) -> bool:
         """Return whether a kernel's scratch is within the bound."""

@@ -14,15 +14,17 @@ HEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16)
 
 def network(seed: int, dtype: str = "int8", blocks: int = 4) -> bytes:
     """Return a TFLite model with one input; the same seed gives the same model."""
-    return _Network(np.random.default_rng(seed), dtype).build(blocks)
+    kind = _FloatNetwork if dtype == "float32" else _Network
+    return kind(np.random.default_rng(seed), dtype).build(blocks)
 
 
 class _Network:
     def __init__(self, rng: np.random.Generator, dtype: str) -> None:
         self.rng, self.dtype, self.b = rng, dtype, ModelBuilder()
         self.count = 0
-        bounds = np.iinfo(dtype)
-        self.low, self.high = int(bounds.min), int(bounds.max)
+        if dtype != "float32":
+            bounds = np.iinfo(dtype)
+            self.low, self.high = int(bounds.min), int(bounds.max)
         self.scale = 0.05 if dtype != "int16" else 0.0002
         self.channels = self.pick(((1, 3, 4, 8, 16), (16,), (8, 16), (16, 32)))  # 16 bytes: the alignment of kernels
 
@@ -44,7 +46,7 @@ class _Network:
     def pick(self, choices: Any) -> Any:
         return choices[int(self.rng.integers(len(choices)))]
 
-    def quant(self) -> tuple[float, int]:
+    def quant(self) -> Any:
         middle = (self.low + self.high + 1) // 2
         zero_point = 0 if self.dtype == "int16" else middle + int(self.rng.integers(-60, 60))
         return float(np.float32(self.scale * self.rng.uniform(0.5, 2))), zero_point
@@ -185,3 +187,56 @@ class _Network:
             if x.scale[0] < 1:  # LiteRT's softmax of 16 bits takes no larger scale
                 x = self.b.softmax(x, name=self.name("softmax"))
         return x
+
+
+class _FloatNetwork(_Network):
+    """The same without scales."""
+
+    def quant(self) -> Any:
+        return ()
+
+    def weighted(self, x: Tensor, shape: tuple[int, ...], units: int) -> dict[str, Any]:
+        depth = int(np.prod(shape)) // units
+        arrays = {
+            "weights": self.rng.normal(0, depth**-0.5, shape).astype(np.float32),
+            "bias": self.rng.normal(0, 1, units).astype(np.float32),
+        }
+        arrays["weights"].reshape(-1)[0] = self.pick((0.0, -0.0, 1e-40))
+        return {**arrays, "activation": self.pick(("none", "relu", "relu6"))}
+
+    def element_wise(self, x: Tensor) -> Tensor:
+        kind = self.pick(("relu", "relu6", "leaky_relu", "hard_swish", "logistic", "constant", "itself", "pad"))
+        if kind == "itself":
+            return self.b.add(x, x, name=self.name("add"))
+        if kind == "constant":
+            shape = self.pick((x.shape[3:], x.shape[2:], x.shape[1:], (1, 1, 1, x.shape[3]), (x.shape[1], 1, 1)))
+            known = self.b.constant(self.name("known"), self.rng.normal(0, 1, shape).astype(np.float32))
+            return self.b.mul(x, known, name=self.name("mul"))
+        if kind == "pad":
+            widths = self.rng.integers(0, 3, (4, 2)) * np.array([[0], [1], [1], [0]])
+            return self.b.pad(x, widths.tolist(), name=self.name("pad"))
+        return getattr(self.b, kind)(x, name=self.name(kind))
+
+    def residual(self, x: Tensor) -> Tensor:
+        y = self.convolution(self.branch(x, 1, 1 + int(self.rng.integers(2))), 1, True, x.shape[3])
+        kind = self.pick((self.b.add, self.b.add, self.b.sub, self.b.mul))
+        return kind(*self.pick(((x, y), (y, x))), name=self.name("add")) if y.shape == x.shape else y
+
+    def branch(self, x: Tensor, stride: int, depth: int) -> Tensor:
+        y = x
+        for number in range(depth):
+            y = self.pick((self.convolution, self.depthwise, self.pool))(y, stride if number == 0 else 1, True)
+        return y
+
+    def joined(self, x: Tensor) -> Tensor:
+        stride = self.pick((1, 2))
+        parts = [self.branch(x, stride, int(self.rng.integers(1, 3))) for _ in range(int(self.rng.integers(2, 4)))]
+        return self.b.concatenation(parts, 3, name=self.name("concatenation"))
+
+    def head(self, x: Tensor) -> Tensor:
+        if self.rng.random() < 0.4:
+            return x
+        x = self.b.mean(x, (1, 2), keep_dims=False, name=self.name("mean"))
+        return self.b.softmax(
+            self.b.fully_connected(x, **self.weighted(x, (5, x.shape[1]), 5), name=self.name("dense"))
+        )

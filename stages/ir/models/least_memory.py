@@ -4,7 +4,7 @@
                 stored once, and taps that never touch the image may be dropped.
     activations of one layer: input and output if their sizes differ, so that the output cannot replace the input;
                 else the larger one. A convolution may read the input of a PAD before it. With layers by rows only
-                those of float layers count, which compute whole images.
+                those of float layers on other tensors than images count.
 
 Only operators that an output depends on count. If channels of a layer may be removed (`_may_lose_channels`), all later
 layers may shrink as well: then nothing is known, and all bounds are 0.
@@ -64,7 +64,8 @@ def least_memory(info: ModelInfo, *, by_rows: bool) -> LeastMemory:
         weights = _weights(operator, info, writers, stored)
         weighted += weights > 0
         heaviest = max(heaviest, (weights, f"{_named(operator, info)} {weights:,}"), key=lambda pair: pair[0])
-        if by_rows and _source(operator, info, writers).dtype != "float32":
+        source = _source(operator, info, writers)
+        if by_rows and (source.dtype != "float32" or len(source.shape) == 4):
             continue
         largest = max(largest, _activations(operator, info, writers), key=lambda pair: pair[0])
         tensor = max(tensor, _largest_tensor(operator, info, writers), key=lambda pair: pair[0])

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import BaseModel, ConfigDict
+
 from stages.ir.layers import LayerOp
 
 if TYPE_CHECKING:
     from stages.ir.layers import Tensor
+
+
+class FloatRows(BaseModel):
+    """Row `i` of the output needs the inputs' rows from `i * stride - padding` on, `size` of them.
+
+    Rows of padding above and below the image are 0.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    size: int = 1
+    stride: int = 1
+    padding: int = 0
 
 
 class Float(LayerOp):
@@ -16,12 +30,14 @@ class Float(LayerOp):
     function  the name of its Relax function in `float.json`
     kind      the operator's name in reports and rules
     macs      its multiply-accumulates, which the graph cannot derive
+    rows      the rows that it needs for a row of its output; None if it needs whole tensors
     """
 
     op: Literal["float"] = "float"
     kind: str
     function: str
     macs: int = 0
+    rows: FloatRows | None = None
 
     @property
     def named(self) -> str:

@@ -38,7 +38,7 @@ def why_no_group(search: GroupSearch, share: float, limit: int | None) -> str:
     """Return why the search has no group, with at most `share` more instructions or an arena of `limit` bytes."""
     network = search.network
     if not any(window is not None for window in network.windows):
-        return "no layer works on rows of an image of 8 bits"
+        return "no layer works on rows of an image"
     peak = max(range(len(search.live)), key=search.live.__getitem__)
     if reason := why_not_by_rows(network.graph.view(network.graph.layers[peak])):
         return f"the layer that needs most memory computes whole tensors. Layer {peak}: {reason}"

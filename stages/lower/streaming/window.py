@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators.activations import Activation
 from stages.ir.operators.concat_and_split import Concatenation
+from stages.ir.operators.floats import Float
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D
 from stages.ir.operators.reductions import Mean
 from stages.ir.operators.windows import Pool2D
@@ -37,6 +38,8 @@ def row_window(view: LayerView) -> RowWindow | None:
     if why_not_by_rows(view):
         return None
     op, x = view.op, view.inputs[0]
+    if isinstance(op, Float) and op.rows is not None:
+        return RowWindow(op.rows.size, op.rows.stride, op.rows.padding)
     if isinstance(op, Conv2D | DepthwiseConv2D):
         size = (op.kernel[0] - 1) * op.dilation[0] + 1
         return RowWindow(size, op.stride[0], op.padding[0], op.input_zero_point)
@@ -53,22 +56,30 @@ def why_not_by_rows(view: LayerView) -> str:
         return ""
     if len(view.outputs) != 1 or view.layer.state:
         return f"{view.layer.kind} has state or several outputs"
-    if not (isinstance(op, Conv2D | DepthwiseConv2D | Pool2D | Concatenation | Activation) or op.by_element):
+    if isinstance(op, Float) and op.rows is None:
+        return f"{view.layer.kind} of {view.inputs[0].dtype} needs whole tensors"
+    if not (isinstance(op, Conv2D | DepthwiseConv2D | Pool2D | Concatenation | Activation | Float) or op.by_element):
         return f"{view.layer.kind} needs whole tensors"
     images = [tensor for tensor in (*view.inputs, *view.outputs) if not tensor.constant]
     if reason := next(filter(None, map(_why_not_image, images)), ""):
         return reason
+    if isinstance(op, Float):
+        planes = any(tensor.layout == "NCHW" for tensor in images)
+        return f"{view.layer.kind} of {view.inputs[0].dtype} in NCHW" if planes else ""
     y, readable = view.outputs[0], [tensor for tensor in view.inputs if not tensor.constant]
     if not readable:
         return f"{view.layer.kind} reads constants only"
     if isinstance(op, Conv2D | DepthwiseConv2D):
         return ""
     if isinstance(op, Pool2D):
-        if op.op == "max_pool2d":
-            return "" if view.inputs[0].dtype in ("int8", "uint8") else "max_pool2d of 16 bits"
         rows = (y.shape[1] - 1) * op.stride[0] + op.kernel[0] - op.padding[0]
-        padded = op.padding[0] > 0 or rows > view.inputs[0].shape[1]
-        return "avg_pool2d with padding above or below divides by fewer elements there" if padded else ""
+        if op.padding[0] == 0 and rows <= view.inputs[0].shape[1]:
+            return ""
+        if op.op == "max_pool2d":
+            return (
+                "" if view.inputs[0].dtype in ("int8", "uint8") else "max_pool2d of 16 bits with padding above or below"
+            )
+        return "avg_pool2d with padding above or below divides by fewer elements there"
     if isinstance(op, Concatenation):
         joined = all(tensor.shape[:3] == y.shape[:3] for tensor in view.inputs) and len(readable) == len(view.inputs)
         return "" if joined else "concatenation of rows, or of constants"

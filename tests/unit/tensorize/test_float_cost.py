@@ -22,7 +22,7 @@ def functions(**options: Any) -> list[Any]:
     info = read(data, "model")
     module, _ = lay_out(build_module(data, info), LayoutConfig())
     op: Any = lower_module(module, describe(info, operator_options(data))).graph.layers[0].op
-    return list(lower_float(module, op.function, "layer").functions.values())
+    return list(lower_float(module[op.function], "layer").functions.values())
 
 
 @pytest.mark.parametrize(
