@@ -104,6 +104,14 @@ def test_an_iteration_of_coremark(tmp_path: Path, compiler: str) -> None:
     assert 3000 < only["instructions"] < only["cycles"][1] < 15_000
 
 
+def test_a_linux_program_is_executable(tmp_path: Path) -> None:
+    changes = {"chip": "rk3399-a53", "compiler": "GCC 12 -O2"}
+    project = project_with(tmp_path, iteration(**changes))
+    code, (only,) = run(tmp_path, project, only="rk3399-a53/iteration*", peer=coremark(tmp_path))
+    assert (code, only["failed"], only["cycles"]) == (0, None, None)
+    assert 3000 < only["instructions"] < 15_000
+
+
 @pytest.mark.parametrize(
     ("changes", "crc", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from stages.delivery.bench.silicon.program import Program
 
 _TIMEOUT = 1800
+_THIS = "stages/delivery/bench/silicon/run.py"
 _ELF, _INPUTS, _RESULT = "bench.elf", "inputs.bin", "result.json"
 _LINE = re.compile(r"^(COUNT|DIGEST|STATUS) (\w+)(?: (\w+))?$", re.MULTILINE)
 # The second of two calls is counted: measurements are means of many, with caches that are warm. Both must compute the
@@ -119,7 +121,7 @@ def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, st
         "main": _MAIN + program.main,
         "more": program.files,
         "flags": program.flags,
-        "code": _code(runtime_patterns(target)),
+        "code": _code((*runtime_patterns(target), _THIS)),
         "target": compiled_for.model_dump(mode="json", include={"family", "compiler", "memory"}),
         "tools": {**tools, "compiler": first_line_of_version(compiled_for.compiler.command)},
     }
@@ -139,7 +141,7 @@ def _build(program: Program, compiled_for: Target, target: Target, out: Path) ->
         board = [Source(path) for path in (*runtime.sources, *runtime.console)]
         objects += compile_sources(target, runtime, board, folder / "board", flags=("-std=gnu11", "-w", "-O2"))
         link(target if uses_clang(program.compiler) else compiled_for, runtime, objects, folder / _ELF)
-        (out / _ELF).write_bytes((folder / _ELF).read_bytes())
+        shutil.copy(folder / _ELF, out)  # with its mode: QEMU runs Linux programs only if they are executable
 
 
 def firmware(elf: Path, inputs: Path, cache: Cache) -> Path:
@@ -148,7 +150,7 @@ def firmware(elf: Path, inputs: Path, cache: Cache) -> Path:
 
     def write(folder: Path) -> None:
         content = inputs.read_bytes()
-        (folder / _ELF).write_bytes(elf.read_bytes())
+        shutil.copy(elf, folder / _ELF)
         # The second word is the number of inferences, the third says whether to write traces.
         (folder / _INPUTS).write_bytes(content[:4] + struct.pack("<II", 1, 0) + content[12:])
 
@@ -163,7 +165,7 @@ def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) 
         "elf": _digest(elf),
         "inputs": _digest(elf.with_name(_INPUTS)) if elf.with_name(_INPUTS).exists() else "",
         "table": hashlib.sha256(table or b"").hexdigest(),
-        "code": _code((*code_patterns(target), "stages/delivery/bench/silicon/run.py")),
+        "code": _code((*code_patterns(target), _THIS)),
         "simulator": target.model_dump(mode="json", include={"simulator", "memory"}),
         "tools": dict(tools),
     }
