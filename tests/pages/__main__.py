@@ -1,8 +1,8 @@
 """Writes the figures of pages anew, of today's kernels; texts stay:
 
-    python -m tests.pages [--check] [accelerator] [ne16] [onnx] [quantization] [timing]
+    python -m tests.pages [--check] [accelerator] [fit] [ne16] [onnx] [quantization] [timing]
 
-of a clone, all five by default. With --check it writes nothing, but prints what would change, for which its exit code
+of a clone, all six by default. With --check it writes nothing, but prints what would change, for which its exit code
 is 1. What the store has is looked up.
 """
 
@@ -12,9 +12,16 @@ import argparse
 import difflib
 import sys
 
-from tests.pages import accelerator, ne16, onnx, quantization, timing
+from tests.pages import accelerator, fit, ne16, onnx, quantization, timing
 
-PAGES = {"accelerator": accelerator, "ne16": ne16, "onnx": onnx, "quantization": quantization, "timing": timing}
+PAGES = {
+    "accelerator": accelerator,
+    "fit": fit,
+    "ne16": ne16,
+    "onnx": onnx,
+    "quantization": quantization,
+    "timing": timing,
+}
 
 
 def main() -> int:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pipeline.api import run_recipe
 from pipeline.commands.bench.silicon_closed import NETWORKS as ZOO
-from pipeline.commands.fit.measure import measure
-from pipeline.commands.fit.request import request_of
 from pipeline.commands.fit.row import FITS
 from pipeline.commands.fit.row import Row as Fit
-from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.silicon import load_silicon
-from pipeline.runs.workspace import Workspace
-from pipeline.terminal.progress import ProgressDisplay
 from stages.backends.targets.load import load_catalogue, load_targets
 from stages.backends.timing.accuracy import accuracy, accuracy_text
 from stages.backends.timing.silicon import Chip
 from stages.report.estimate import amount, short
 from stages.report.estimate import line as estimate_line
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.pages.fit import STORE, measured
 from tests.pages.tables import Row, counted, filled, number, replaced, rewritten
 
 PAGE = ROOT / "docs/explanation/timing.md"
@@ -36,7 +30,6 @@ BOARDS, OTHERS, NETWORKS = "board | clock", "chip | tool", ("kws", "vww", "ic", 
 MODELS, PROGRAMS = "model | of", "program | rows"
 TIMES = "board | kws"
 BOARD, CORE = "nucleo-l4r5zi", "cortex-m4"
-STORE = ROOT / (os.environ.get("FIRMLINE_STORE") or ".firmline/store")
 Report = Mapping[str, Any]
 
 
@@ -104,15 +97,7 @@ def listed(page: str) -> str:
 
 def times() -> Iterator[Row]:
     """Boards, with ms of each network (Mcycles without a clock), and what the cycles are from with its error."""
-    project = Project(ROOT)
-    registry = registry_of(project)
-    columns: list[list[Fit]] = []
-    display = ProgressDisplay(StringIO())
-    with Workspace(root=project, store=STORE, build=ROOT / "build/fit") as workspace:
-        for network in NETWORKS:
-            request = request_of([], {"model": f"zoo:{ZOO[network]}"}, project, registry)
-            columns.append(measure(request, workspace, display, jobs=2))
-    for fits in zip(*columns, strict=True):
+    for fits in zip(*(measured(network)[1] for network in ZOO.values()), strict=True):
         timed = next((fit for fit in fits if fit.timing), fits[0])
         model = f"`{timed.timing}`" if timed.timing else "no timing model"
         told = f"{model}, {accuracy_text(timed.accuracy)}" if timed.timing else model
