@@ -115,3 +115,36 @@ def test_wrong_peers(asked: dict[str, str], says: str, hint: str) -> None:
 def test_peers_go_with_layers() -> None:
     with pytest.raises(PipelineError, match="peer= needs suite=layers or suite=silicon"):
         bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("model", "functions"),
+    [
+        ({"op": "conv2d", "shape": (5, 5, 8), "out_channels": 4, "dtype": "int16"}, "convolve_wrapper_s16"),
+        ({"op": "conv2d", "shape": (5, 5, 8), "out_channels": 4, "weights": "int4"}, "convolve_wrapper_s4"),
+        ({"op": "depthwise_conv2d", "shape": (5, 5, 8), "weights": "int4"}, "depthwise_conv_wrapper_s4"),
+        ({"op": "fully_connected", "shape": (8,), "out_channels": 4, "weights": "int4"}, "fully_connected_s4"),
+        ({"op": "fully_connected", "shape": (8,), "out_channels": 4, "dtype": "int16"}, "fully_connected_s16"),
+        (
+            {"op": "transpose_conv", "shape": (4, 4, 8), "out_channels": 4, "kernel": (3, 3), "stride": (2, 2)},
+            "transpose_conv_wrapper_s8",
+        ),
+        ({"op": "batch_matmul", "shape": (2, 4, 8), "other_shape": (2, 8, 4)}, "batch_matmul_s8"),
+        ({"op": "batch_matmul", "shape": (2, 4, 8), "other_shape": (2, 8, 4), "dtype": "int16"}, "batch_matmul_s16"),
+        ({"op": "svdf", "shape": (8,), "out_channels": 4, "rank": 2}, "svdf_state_s16_s8"),
+        ({"op": "lstm", "shape": (3, 8), "out_channels": 4}, "lstm_unidirectional_s8"),
+    ],
+)
+def test_the_call_matches_the_types(model: dict[str, Any], functions: str) -> None:
+    """Layers on int4 call functions on int4, never those on int8."""
+    (call,) = PEER.calls(network("layer", **model))
+    assert call.counted.startswith(f"status = arm_{functions}(")
+    assert "_s8" in functions or not any("_s8" in name for name in call.functions("arm_"))
+
+
+def test_prepared_operands() -> None:
+    """Weights of four bits are packed, and the second matrix is transposed."""
+    narrow = network("layer", op="fully_connected", shape=(8,), out_channels=4, weights="int4")
+    assert PEER.calls(narrow)[0].data["weights"].size == 16
+    product = network("layer", op="batch_matmul", shape=(2, 4, 8), other_shape=(2, 8, 3))
+    assert PEER.calls(product)[0].data["x1"].shape == (1, 2, 3, 8)

@@ -1,7 +1,8 @@
 """Calls of CMSIS-NN (Include/arm_nnfunctions.h, versions of 2022 to 2026) for a layer.
 
 The wrapper of each operator is called, which picks the kernel. It gets as much scratch as it asks for.
-Constants that an application prepares once, such as sums of weights, are not counted.
+Constants that an application prepares once, such as sums of weights, are not counted. Weights of up to 4 bits go to
+the functions on int4 (`_s4`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ import numpy as np
 
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.delivery.bench.baselines.call import Call
+from stages.delivery.bench.baselines.cmsis_nn_arguments import context, dims, tile
+from stages.delivery.bench.baselines.cmsis_nn_recurrent import lstm, svdf
 from stages.ir.arithmetic.multipliers import quantize_multiplier
+from stages.ir.models.tflite_reader import read
 from stages.ir.operators.arithmetic import Add
+from stages.ir.packed import narrowed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stages.delivery.bench.networks import Network
     from stages.ir.graph import LayerView
 
@@ -24,7 +31,9 @@ _WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, 
 
 
 def calls(network: Network) -> list[Call]:
-    """Return the calls for a network of one layer on int8 or int16, the newest API first; empty if unsupported."""
+    """Return the calls for a network of one operator on int8 or int16, the newest API first; empty if unsupported."""
+    if network.spec.op == "transpose_conv" and network.spec.dtype == "int8" and network.spec.weight_bits > 4:
+        return [_transpose_conv(network)]
     if len(network.graph.layers) != 1:
         return []
     view = network.graph.view(network.graph.layers[0])
@@ -35,48 +44,53 @@ def calls(network: Network) -> list[Call]:
 
 
 def _conv2d(network: Network, view: LayerView) -> Call:
-    op = view.op
+    op, function = view.op, f"arm_convolve_wrapper_{_weighted_suffix(network, view)}"
     _, height, width, depth = view.constant("weights").shape
     return Call(
         _weighted(network, view),
         [
-            _dims("filter_dims", op.out_channels, height, width, depth),
+            dims("filter_dims", op.out_channels, height, width, depth),
             *_window("cmsis_nn_conv_params", op),
             *_io(view),
-            _dims("bias_dims", 1, 1, 1, op.out_channels),
+            dims("bias_dims", 1, 1, 1, op.out_channels),
             "const cmsis_nn_per_channel_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift};",
-            *_context("arm_convolve_wrapper_s8_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"),
+            *context(f"{function}_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"),
+            # Before version 7 the bias on int16 is an array; a pointer to void goes with both.
+            "const struct {const void *data; _Bool is_int32;} wide_bias = {bias, 0};",
+            "const void *const bias_data = &wide_bias;",
         ],
-        f"status = arm_convolve_wrapper_s8({_WEIGHTED})",
+        f"status = {function}({_WEIGHTED})".replace(" bias,", " bias_data," if function.endswith("s16") else " bias,"),
     )
 
 
 def _depthwise(network: Network, view: LayerView) -> Call:
-    op, function = view.op, f"arm_depthwise_conv_wrapper_{_suffix(view)}"
+    op, function = view.op, f"arm_depthwise_conv_wrapper_{_weighted_suffix(network, view)}"
     height, width = op.kernel
     return Call(
         _weighted(network, view),
         [
-            _dims("filter_dims", 1, height, width, op.out_channels),
+            dims("filter_dims", 1, height, width, op.out_channels),
             *_window("cmsis_nn_dw_conv_params", op, f".ch_mult = {op.depth_multiplier}, "),
             *_io(view),
-            _dims("bias_dims", 1, 1, 1, op.out_channels),
+            dims("bias_dims", 1, 1, 1, op.out_channels),
             "const cmsis_nn_per_channel_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift};",
-            *_context(f"{function}_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"),
+            *context(f"{function}_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)"),
         ],
         f"status = {function}({_WEIGHTED})",
     )
 
 
-def _fully_connected(network: Network, view: LayerView) -> Call:
+def _fully_connected(network: Network, view: LayerView) -> Call | None:
     """Version 7: scales per channel, and prepared sums of weights."""
+    if _weighted_suffix(network, view) != "s8":
+        return None
     op, zero, scales = view.op, -view.op.input_zero_point, int(not _one_scale(view))
     return Call(
         _weighted(network, view),
         [
             *_matrix(op),
             f"const cmsis_nn_quant_params quant = {{(int32_t *)multiplier, (int32_t *)shift, {scales}}};",
-            *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
+            *context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
             "if (context.size > 0)",
             f"    status = arm_vector_sum_s8(scratch, {op.depth}, {op.units}, weights, {zero}, 0, bias);",
         ],
@@ -85,31 +99,44 @@ def _fully_connected(network: Network, view: LayerView) -> Call:
 
 
 def _fully_connected_of_one_scale(network: Network, view: LayerView) -> Call | None:
-    """Before version 6: one scale for all channels, nothing to prepare."""
+    """One scale for all channels, nothing to prepare: before version 6, and on int16 and int4."""
     if not _one_scale(view):
         return None
+    suffix = _weighted_suffix(network, view)
     return Call(
         _weighted(network, view),
         [
             *_matrix(view.op),
             "const cmsis_nn_per_tensor_quant_params quant = {*multiplier, *shift};",
-            *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
+            *context("0" if suffix == "s4" else f"arm_fully_connected_{suffix}_get_buffer_size(&filter_dims)"),
         ],
-        f"status = arm_fully_connected_s8({_WEIGHTED})",
+        f"status = arm_fully_connected_{suffix}({_WEIGHTED})",
     )
 
 
 def _one_scale(view: LayerView) -> bool:
-    return all(np.unique(view.constant(role)).size == 1 for role in ("multiplier", "shift"))
+    return all(np.unique(values).size == 1 for values in _scales(view).values())
+
+
+def _scales(view: LayerView) -> dict[str, Any]:
+    """Return multipliers and shifts, which a layer with real multipliers does not have."""
+    if not view.has("real"):
+        return {role: view.constant(role) for role in ("multiplier", "shift")}
+    return _fixed(view.constant("real"))
+
+
+def _fixed(reals: Iterable[float]) -> dict[str, Any]:
+    pairs = np.array([quantize_multiplier(float(real)) for real in reals], np.int32)
+    return {"multiplier": pairs[:, 0], "shift": pairs[:, 1]}
 
 
 def _matrix(op: Any) -> list[str]:
     offsets = f".input_offset = {-op.input_zero_point}, .output_offset = {op.output_zero_point}"
     return [
-        _dims("input_dims", op.batch, 1, 1, op.depth),
-        _dims("filter_dims", op.depth, 1, 1, op.units),
-        _dims("bias_dims", 1, 1, 1, op.units),
-        _dims("output_dims", op.batch, 1, 1, op.units),
+        dims("input_dims", op.batch, 1, 1, op.depth),
+        dims("filter_dims", op.depth, 1, 1, op.units),
+        dims("bias_dims", 1, 1, 1, op.units),
+        dims("output_dims", op.batch, 1, 1, op.units),
         f"const cmsis_nn_fc_params params = {{{offsets}, .filter_offset = 0, {_activation(op)}}};",
     ]
 
@@ -159,7 +186,7 @@ def _extremum(network: Network, view: LayerView) -> Call | None:
     names = ("dims0", "dims1", "output_dims")
     return Call(
         _inputs(network, view),
-        [_dims(name, *shape) for name, shape in zip(names, shapes, strict=True)],
+        [dims(name, *shape) for name, shape in zip(names, shapes, strict=True)],
         f"status = arm_{view.op.op}_s8(0, x0, &dims0, x1, &dims1, output, &output_dims)",
     )
 
@@ -171,14 +198,14 @@ def _pool(network: Network, view: LayerView) -> Call:
     height, width = op.kernel
     _, _, columns, channels = view.outputs[0].shape
     size = "0" if op.is_max else f"arm_avgpool_{suffix}_get_buffer_size({columns}, {channels})"
-    offsets = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}"
+    offsets = f".stride = {tile(op.stride)}, .padding = {tile(op.padding[:2])}"
     return Call(
         _inputs(network, view),
         [
-            _dims("filter_dims", 1, height, width, 1),
+            dims("filter_dims", 1, height, width, 1),
             f"const cmsis_nn_pool_params params = {{{offsets}, {_activation(op)}}};",
             *_io(view),
-            *_context(size),
+            *context(size),
         ],
         f"status = {function}(&context, &params, &input_dims, x0, &filter_dims, &output_dims, output)",
     )
@@ -212,9 +239,9 @@ def _pad(network: Network, view: LayerView) -> Call | None:
     x, params = view.inputs[0], view.op.params
     if len(x.shape) != 4:
         return None
-    dims = [_dims("size", *x.shape), _dims("before", *params["before"]), _dims("after", *params["after"])]
+    sizes = [dims("size", *x.shape), dims("before", *params["before"]), dims("after", *params["after"])]
     return Call(
-        _inputs(network, view), dims, f"status = arm_pad_s8(x0, output, {params['value']}, &size, &before, &after)"
+        _inputs(network, view), sizes, f"status = arm_pad_s8(x0, output, {params['value']}, &size, &before, &after)"
     )
 
 
@@ -225,12 +252,84 @@ def _transpose(network: Network, view: LayerView) -> Call:
     return Call(
         _inputs(network, view),
         [
-            _dims("input_dims", *filled[0]),
-            _dims("output_dims", *filled[1]),
+            dims("input_dims", *filled[0]),
+            dims("output_dims", *filled[1]),
             f"static const uint32_t order[] = {{{', '.join(map(str, order))}}};",
             f"const cmsis_nn_transpose_params params = {{{rank}, order}};",
         ],
         "status = arm_transpose_s8(x0, output, &input_dims, &output_dims, &params)",
+    )
+
+
+def _transpose_conv(network: Network) -> Call:
+    """From the file's operator, since Firmline computes it as several layers."""
+    info = read(network.model)
+    (operator,), tensors = info.operators, info.tensors
+    _, weights, x, *biases = (tensors[index] for index in operator.inputs)
+    out = tensors[operator.outputs[0]]
+    filters, height, width, depth = weights.shape
+    scales = np.broadcast_to(weights.scale, filters)
+    fixed = _fixed(float(x.scale[0]) * float(scale) / float(out.scale[0]) for scale in scales)
+    windows = zip(out.shape[1:3], x.shape[1:3], (height, width), network.spec.stride, strict=True)
+    total = [max((small - 1) * step + taps - large, 0) for large, small, taps, step in windows]
+    tiles = {
+        "stride": network.spec.stride,
+        "padding": [size // 2 for size in total],
+        "padding_offsets": [size % 2 for size in total],
+        "dilation": (1, 1),
+    }
+    fields = [
+        f".input_offset = {-int(x.zero_point[0])}, .output_offset = {int(out.zero_point[0])}",
+        *(f".{name} = {tile(tuple(pair))}" for name, pair in tiles.items()),
+        ".activation = {-128, 127}",
+    ]
+    constants = {
+        "x0": network.inputs[network.graph.inputs[0]],
+        "weights": weights.values(),
+        "bias": biases[0].values() if biases else np.zeros(filters, np.int32),
+        **{role: np.ascontiguousarray(values) for role, values in fixed.items()},
+    }
+    sizes = (
+        "arm_transpose_conv_s8_get_buffer_size(&params, &input_dims, &filter_dims, &output_dims)",
+        "arm_transpose_conv_s8_get_reverse_conv_buffer_size(&params, &input_dims, &filter_dims)",
+    )
+    return Call(
+        constants,
+        [
+            dims("filter_dims", filters, height, width, depth),
+            dims("input_dims", *x.shape),
+            dims("output_dims", *out.shape),
+            dims("bias_dims", 1, 1, 1, filters),
+            f"const cmsis_nn_transpose_conv_params params = {{{', '.join(fields)}}};",
+            "const cmsis_nn_per_channel_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift};",
+            *context(f"({sizes[0]} + 15) / 16 * 16"),
+            f"const cmsis_nn_context reverse = {{scratch + context.size, {sizes[1]}}};",
+            "if (context.size + reverse.size > SCRATCH)",
+            "    return NO_ROOM;",
+        ],
+        f"status = arm_transpose_conv_wrapper_s8({_WEIGHTED.replace('&context,', '&context, &reverse,')})",
+    )
+
+
+def _batch_matmul(network: Network, view: LayerView) -> Call | None:
+    """The function takes the second operand transposed; that copy is prepared, and not counted."""
+    op, suffix = view.op, _suffix(view)
+    x0, x1 = _inputs(network, view).values()
+    if max(x0.ndim, x1.ndim) > 4:
+        return None
+    x0, x1 = (x0.swapaxes(-1, -2) if op.adj_x else x0), (x1 if op.adj_y else x1.swapaxes(-1, -2))
+    out = view.outputs[0].shape
+    shapes = {"dims0": x0.shape, "dims1": x1.shape, "output_dims": out}
+    offsets = f"{-op.zero_points[0]}, {-op.zero_points[1]}, {op.output_zero_point}, {{{op.act_min}, {op.act_max}}}"
+    return Call(
+        {"x0": np.ascontiguousarray(x0), "x1": np.ascontiguousarray(x1)},
+        [
+            *(dims(name, *[1] * (4 - len(shape)), *shape) for name, shape in shapes.items()),
+            f"const cmsis_nn_bmm_params params = {{0, 1, {{{offsets}}}}};",
+            f"const cmsis_nn_per_tensor_quant_params quant = {{{op.multiplier}, {op.shift}}};",
+            *context(str(4 * out[-1])),
+        ],
+        f"status = arm_batch_matmul_{suffix}(&context, &params, &quant, &dims0, x0, &dims1, x1, &output_dims, output)",
     )
 
 
@@ -247,8 +346,14 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "transpose": (_transpose,),
     "maximum": (_extremum,),
     "minimum": (_extremum,),
+    "batch_matmul": (_batch_matmul,),
+    "svdf": (svdf,),
+    "lstm": (lstm,),
 }
 _CALLS_16: dict[str, tuple[Any, ...]] = {
+    "conv2d": (_conv2d,),
+    "fully_connected": (_fully_connected_of_one_scale,),
+    "batch_matmul": (_batch_matmul,),
     "depthwise_conv2d": (_depthwise,),
     "add": (_add,),
     "mul": (_mul,),
@@ -262,6 +367,10 @@ def _suffix(view: LayerView) -> str:
     return SUFFIX[view.outputs[0].dtype]
 
 
+def _weighted_suffix(network: Network, view: LayerView) -> str:
+    return "s4" if network.spec.weight_bits <= 4 else _suffix(view)
+
+
 def _inputs(network: Network, view: LayerView) -> dict[str, Any]:
     arrays = {
         name: view.arrays[name] if view.tensors[name].constant else network.inputs[name] for name in view.layer.inputs
@@ -270,20 +379,14 @@ def _inputs(network: Network, view: LayerView) -> dict[str, Any]:
 
 
 def _weighted(network: Network, view: LayerView) -> dict[str, Any]:
-    constants = {role: view.constant(role) for role in ("weights", "bias", "multiplier", "shift")}
+    constants = {role: view.constant(role) for role in ("weights", "bias")} | _scales(view)
+    if network.spec.weight_bits <= 4:
+        constants["weights"] = narrowed(constants["weights"].reshape(-1), 4)
     return _inputs(network, view) | {role: np.ascontiguousarray(values) for role, values in constants.items()}
 
 
-def _dims(name: str, n: int, h: int, w: int, c: int) -> str:
-    return f"const cmsis_nn_dims {name} = {{.n = {n}, .h = {h}, .w = {w}, .c = {c}}};"
-
-
 def _io(view: LayerView) -> list[str]:
-    return [_dims("input_dims", *view.inputs[0].shape), _dims("output_dims", *view.outputs[0].shape)]
-
-
-def _tile(pair: tuple[int, ...]) -> str:
-    return f"{{.w = {pair[1]}, .h = {pair[0]}}}"
+    return [dims("input_dims", *view.inputs[0].shape), dims("output_dims", *view.outputs[0].shape)]
 
 
 def _activation(op: Any) -> str:
@@ -291,14 +394,6 @@ def _activation(op: Any) -> str:
 
 
 def _window(kind: str, op: Any, extra_fields: str = "") -> list[str]:
-    tiles = f".stride = {_tile(op.stride)}, .padding = {_tile(op.padding[:2])}, .dilation = {_tile(op.dilation)}"
+    tiles = f".stride = {tile(op.stride)}, .padding = {tile(op.padding[:2])}, .dilation = {tile(op.dilation)}"
     offsets = f".input_offset = {-op.input_zero_point}, .output_offset = {op.output_zero_point}"
     return [f"const {kind} params = {{{extra_fields}{offsets}, {tiles}, {_activation(op)}}};"]
-
-
-def _context(size: str) -> list[str]:
-    return [
-        f"const cmsis_nn_context context = {{scratch, {size}}};",
-        "if (context.size > SCRATCH)",
-        "    return NO_ROOM;",
-    ]
