@@ -8,6 +8,8 @@
  *   svdf_remember  (state, time, memory, newest, sum): shifts the memory of a feature by one element to the left and appends `newest`.
  *                  Returns sum plus the products of the memory and `time`
  *
+ * and may define SVDF_NEWEST instead of svdf_newest, and SVDF_RESULTS instead of svdf_results.
+ *
  * feature       [features / 4, rounded up][chunks][4][SVDF_CHUNK], padded with zeros
  * feature_bias  the term of the input's zero point for each feature
  * state         [units * rank][memory], the oldest element first
@@ -37,12 +39,15 @@ SVDF_APART void svdf_features(const int8_t *row, const int8_t *feature, const in
     }
 }
 
+#ifndef SVDF_NEWEST
+#define SVDF_NEWEST svdf_newest
 SVDF_APART void svdf_newest(int32_t *sums, const int32_t *end, int32_t multiplier, int32_t shift)
 {
     for (; sums != end; sums++) {
         *sums = fl_clamp(fl_requantize_double(*sums, multiplier, shift), INT16_MIN, INT16_MAX);
     }
 }
+#endif
 
 /* The sums of units overwrite sums of features that are no longer needed. */
 SVDF_APART void svdf_units(int32_t *sums, const int16_t *time, const int32_t *bias, int16_t *state, int32_t units, int32_t rank,
@@ -60,6 +65,8 @@ SVDF_APART void svdf_units(int32_t *sums, const int16_t *time, const int32_t *bi
     }
 }
 
+#ifndef SVDF_RESULTS
+#define SVDF_RESULTS svdf_results
 SVDF_APART void svdf_results(int8_t *y, const int32_t *sums, const struct fl_svdf_image *given)
 {
     const struct fl_svdf_image p = *given; /* local copy: y may alias it */
@@ -68,6 +75,7 @@ SVDF_APART void svdf_results(int8_t *y, const int32_t *sums, const struct fl_svd
         *y++ = (int8_t)fl_clamp(fl_add_wrapping(scaled, p.zero_point), p.low, p.high);
     }
 }
+#endif
 
 static inline __attribute__((always_inline)) void svdf_step(const int8_t *x, const int8_t *feature, const int32_t *feature_bias,
                                                             const int16_t *time, const int32_t *bias, int16_t *state, int8_t *y,
@@ -78,9 +86,9 @@ static inline __attribute__((always_inline)) void svdf_step(const int8_t *x, con
     int8_t *const row = (int8_t *)(scratch + ((features + 3) & ~3));
     SVDF_ROW(row, x, p->depth);
     svdf_features(row, feature, feature_bias, (p->depth + SVDF_CHUNK - 1) / SVDF_CHUNK, scratch, scratch + features);
-    svdf_newest(scratch, scratch + features, p->feature_multiplier, p->feature_shift);
+    SVDF_NEWEST(scratch, scratch + features, p->feature_multiplier, p->feature_shift);
     svdf_units(scratch, time, bias, state, p->units, p->rank, p->memory);
-    svdf_results(y, scratch, p);
+    SVDF_RESULTS(y, scratch, p);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* A row of int8 times four rows of weights, sixteen elements at a time: 5 loads and 4 vmladava. */
+/* A row of int8 times four rows of weights, sixteen elements at a time: 5 loads and 4 vmladava. Sums are requantized as vectors. */
 #ifndef FIRMLINE_MVE_FOUR_ROWS_H
 #define FIRMLINE_MVE_FOUR_ROWS_H
 
@@ -28,6 +28,25 @@ MVE_INLINE void mve_four_rows(const int8_t *row, const int8_t *w, int32_t chunks
     sums[1] = b;
     sums[2] = c;
     sums[3] = d;
+}
+
+/* x / 2^-right, halves away from zero; right <= 0. */
+MVE_INLINE int32x4_t mve_shifted_right(int32x4_t x, int32x4_t right)
+{
+    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(vandq_s32(x, right), 31)), right);
+}
+
+/* As fl_requantize_double. */
+MVE_INLINE int32x4_t mve_scaled(int32x4_t x, int32x4_t multiplier, int32x4_t shift)
+{
+    const int32x4_t zero = vdupq_n_s32(0);
+    const int32x4_t high = vqrdmulhq_s32(vshlq_s32(x, vmaxq_s32(shift, zero)), multiplier);
+    return mve_shifted_right(high, vminq_s32(shift, zero));
+}
+
+MVE_INLINE int32x4_t mve_to_int16(int32x4_t x)
+{
+    return vminq_s32(vmaxq_s32(x, vdupq_n_s32(INT16_MIN)), vdupq_n_s32(INT16_MAX));
 }
 
 #endif

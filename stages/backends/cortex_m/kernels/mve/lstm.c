@@ -12,24 +12,6 @@
 #define LSTM_GATES gates_of
 #define LSTM_CELLS cells_of
 
-/* x / 2^-right, halves away from zero; right <= 0. */
-MVE_INLINE int32x4_t shifted_right(int32x4_t x, int32x4_t right)
-{
-    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(vandq_s32(x, right), 31)), right);
-}
-
-MVE_INLINE int32x4_t scaled(int32x4_t x, int32x4_t multiplier, int32x4_t shift)
-{
-    const int32x4_t zero = vdupq_n_s32(0);
-    const int32x4_t high = vqrdmulhq_s32(vshlq_s32(x, vmaxq_s32(shift, zero)), multiplier);
-    return shifted_right(high, vminq_s32(shift, zero));
-}
-
-MVE_INLINE int32x4_t to_int16(int32x4_t x)
-{
-    return vminq_s32(vmaxq_s32(x, vdupq_n_s32(INT16_MIN)), vdupq_n_s32(INT16_MAX));
-}
-
 /* The four gates of each cell. */
 MVE_INLINE void gates_of(const int32_t *sums, const int32_t *scales, int16_t *gates, int32_t count, int32_t units)
 {
@@ -37,9 +19,9 @@ MVE_INLINE void gates_of(const int32_t *sums, const int32_t *scales, int16_t *ga
     const int32x4_t back = vld1q_s32(scales + 8), back_shift = vld1q_s32(scales + 12);
     const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)units);
     for (int32_t i = 0; i < count; i++) {
-        const int32x4_t first = to_int16(scaled(vld1q_s32(sums), ahead, ahead_shift));
-        const int32x4_t second = scaled(vld1q_s32(sums + 4), back, back_shift);
-        vstrhq_scatter_shifted_offset_s32(gates + i, places, to_int16(vaddq_s32(first, second)));
+        const int32x4_t first = mve_to_int16(mve_scaled(vld1q_s32(sums), ahead, ahead_shift));
+        const int32x4_t second = mve_scaled(vld1q_s32(sums + 4), back, back_shift);
+        vstrhq_scatter_shifted_offset_s32(gates + i, places, mve_to_int16(vaddq_s32(first, second)));
         sums += 8;
     }
 }
@@ -112,7 +94,7 @@ MVE_INLINE void cells_of(int16_t *gates, int16_t *cell, int8_t *y, const struct 
 /* kept / 2^15 + entering / 2^(15 + bits) */
 MVE_INLINE int32x4_t sum_of(int32x4_t kept, int32x4_t entering, int32_t bits)
 {
-    return vaddq_s32(shifted_right(kept, vdupq_n_s32(-15)), shifted_right(entering, vdupq_n_s32(-15 - bits)));
+    return vaddq_s32(mve_shifted_right(kept, vdupq_n_s32(-15)), mve_shifted_right(entering, vdupq_n_s32(-15 - bits)));
 }
 
 MVE_INLINE void cells_of(int16_t *gates, int16_t *cell, int8_t *y, const struct fl_lstm *p)
@@ -132,8 +114,8 @@ MVE_INLINE void cells_of(int16_t *gates, int16_t *cell, int8_t *y, const struct 
         now = vminq_s16(vmaxq_s16(now, low), high);
         vstrhq_p_s16(cell + u, now, there);
         const int16x8_t out = sigmoid(vldrhq_z_s16(gates + 3 * units + u, there)), size = hyperbolic_tangent(now, bits);
-        const int32x4_t first = vaddq_n_s32(scaled(vmullbq_int_s16(out, size), multiplier, shift), p->zero_point);
-        const int32x4_t second = vaddq_n_s32(scaled(vmulltq_int_s16(out, size), multiplier, shift), p->zero_point);
+        const int32x4_t first = vaddq_n_s32(mve_scaled(vmullbq_int_s16(out, size), multiplier, shift), p->zero_point);
+        const int32x4_t second = vaddq_n_s32(mve_scaled(vmulltq_int_s16(out, size), multiplier, shift), p->zero_point);
         int16x8_t result = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), first), second);
         result = vminq_s16(vmaxq_s16(result, vdupq_n_s16(INT8_MIN)), vdupq_n_s16(INT8_MAX));
         vstrbq_p_s16(y + u, result, there);

@@ -1,4 +1,4 @@
-/* SVDF: four features at a time, eight elements of their memories at a time. */
+/* SVDF: four features at a time, eight elements of their memories at a time. Four sums are requantized at a time. */
 #include "svdf.h"
 
 #include "four_rows.h"
@@ -6,6 +6,8 @@
 #define SVDF_CHUNK 16
 #define SVDF_ROW mve_row
 #define SVDF_SUMS mve_four_rows
+#define SVDF_NEWEST newest_of
+#define SVDF_RESULTS results_of
 
 MVE_INLINE int32_t svdf_remember(int16_t *state, const int16_t *time, int32_t memory, int32_t newest, int32_t sum)
 {
@@ -28,7 +30,31 @@ MVE_INLINE int32_t svdf_remember(int16_t *state, const int16_t *time, int32_t me
     return (int32_t)((uint32_t)total + (uint32_t)(newest * time[memory - 1]));
 }
 
+struct fl_svdf_image;
+MVE_INLINE void results_of(int8_t *y, const int32_t *sums, const struct fl_svdf_image *p);
+
+/* Up to three sums after `end` are requantized too. */
+MVE_INLINE void newest_of(int32_t *sums, const int32_t *end, int32_t multiplier, int32_t shift)
+{
+    for (; sums < end; sums += 4) {
+        vst1q_s32(sums, mve_to_int16(mve_scaled(vld1q_s32(sums), vdupq_n_s32(multiplier), vdupq_n_s32(shift))));
+    }
+}
+
 #include "svdf_image.h"
+
+MVE_INLINE void results_of(int8_t *y, const int32_t *sums, const struct fl_svdf_image *p)
+{
+    const int32x4_t multiplier = vdupq_n_s32(p->multiplier), shift = vdupq_n_s32(p->shift);
+    const int32x4_t low = vdupq_n_s32(p->low), high = vdupq_n_s32(p->high);
+    const int32_t zero_point = p->zero_point;
+    for (int32_t left = p->units; left > 0; left -= 4) {
+        const int32x4_t sum = vaddq_n_s32(mve_scaled(vld1q_s32(sums), multiplier, shift), zero_point);
+        vstrbq_p_s32(y, vminq_s32(vmaxq_s32(sum, low), high), vctp32q((uint32_t)left));
+        sums += 4;
+        y += 4;
+    }
+}
 
 void mve_svdf_s8(const int8_t *x, const int8_t *feature, const int32_t *feature_bias, const int16_t *time, const int32_t *bias,
                 int16_t *state, int8_t *y, int32_t *scratch, const void *parameters)
