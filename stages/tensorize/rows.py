@@ -144,6 +144,7 @@ class _Bands:
             name: ROWS_OF_PLANES for name, tensor in self.graph.tensors.items() if tensor.layout == "NCHW"
         }
         self._cache: dict[tuple[int, int], Band | None] = {}
+        self._float_costs: dict[tuple[int, int], float] = {}  # by layer and rows, 0 for whole images
         self._network: RowNetwork | None = None
         self._search: GroupSearch | None = None
 
@@ -187,20 +188,31 @@ class _Bands:
         over = overlaid(graph, ((index, choice.kernel) for index, choice in choices.items()))
         buffers = liveness(graph, {}, over).buffers
         live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
-        whole = [self._whole_cost(layer) for layer in graph.layers]
         alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         pushed = self.context.config.input_rows
         self._network = RowNetwork(graph, frozenset(self.layouts), over, pushed=pushed, alignments=alignments)
+        whole = [self._whole_cost(layer) for layer in graph.layers]
         self._search = GroupSearch(self._network, live, whole, self.cost)
         return self._search
 
     def _whole_cost(self, layer: Layer) -> float:
         """Return the cost of a layer for whole images."""
         if isinstance(layer.op, Float):
-            return self._float_cost(layer)
+            return self._float_cost(layer) * self._inside(layer)
         choice = self.chosen.choices.get(layer.index)
         return 0.0 if choice is None else choice.cost or 0.0
+
+    def _inside(self, layer: Layer) -> float:
+        """Return the share of the rows that a float layer's windows read inside of the image: sums skip the others."""
+        assert self._network is not None
+        window = self._network.windows[layer.index]
+        if window is None or window.size == 1:
+            return 1.0
+        height, rows = (self.graph.tensors[name].shape[1] for name in (layer.inputs[0], layer.outputs[0]))
+        starts = [row * window.stride - window.padding for row in range(rows)]
+        inside = sum(max(min(start + window.size, height) - max(start, 0), 0) for start in starts)
+        return inside / (rows * window.size)
 
     def _summed(self, view: LayerView, rows: int) -> Band | None:
         target = self.context.target
@@ -240,7 +252,8 @@ class _Bands:
             return self._summed(whole, rows)
         view = band_view(whole, window, rows, self.layouts)
         if is_float:
-            return Band(view, self._float_cost(layer, rows))
+            one, two = (self._float_cost(layer, count) for count in (1, min(rows, 2)))
+            return Band(view, one + (rows - 1) * (two - one))
         if self.context.is_ruled(whole):
             try:
                 choice = self.context.choose_like(whole, view)
@@ -268,8 +281,11 @@ class _Bands:
         return next((Band(view, choice.cost or 0.0, choice) for choice in priced if self._fits(view, choice)), None)
 
     def _float_cost(self, layer: Layer, rows: int = 0) -> float:
-        lowered = self.context.lowerings.of_float(layer, rows)
-        return float_cost(lowered.functions.values(), self.context.target)
+        """Return the cost of a float layer for whole images, or a band, which is linear in its rows."""
+        if (layer.index, rows) not in self._float_costs:
+            lowered = self.context.lowerings.of_float(layer, rows)
+            self._float_costs[layer.index, rows] = float_cost(lowered.functions.values(), self.context.target)
+        return self._float_costs[layer.index, rows]
 
     def _fits(self, view: LayerView, choice: Choice) -> bool:
         """Return whether a kernel's scratch is within the bound."""
