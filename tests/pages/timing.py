@@ -153,12 +153,13 @@ def predicted(name: str, chip: Chip) -> Iterator[str]:
 
 
 def printed(page: str) -> str:
-    """The page with the two lines that a run prints."""
+    """The page with the lines that a run prints."""
     report = run("kws_cortex_m4", BOARD)
     instructions, _ = both(report)
     page = replaced(page, r"^instructions  [\d,]+, ", f"instructions  {instructions:,}, ")
     line = f"est. cycles   {estimate_line(report['estimated_cycles']).partition(' depending')[0]}"
-    return replaced(page, r"^est\. cycles   [\d,]+ \(timing model .* to [\d,]+(?= depending)", line)
+    page = replaced(page, r"^est\. cycles   [\d,]+ \(timing model .* to [\d,]+(?= depending)", line)
+    return replaced(page, r"(?<=of data cached; ).+$", accuracy_text(accuracy(CORE)))
 
 
 def renewed(page: str) -> str:
