@@ -46,7 +46,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
     data = [inference.fed if "state" in model else inference.data for inference in inferences]
     limit = instruction_limit(job.config.instruction_limit, model)
     board = None if job.config.run_on is None else _Board(job, model)
-    elf = _simulated(job.inputs["compile"], job.target) if board is None else job.inputs["compile"] / "firmware.elf"
+    elf = simulated(job.inputs["compile"], job.target) if board is None else job.inputs["compile"] / "firmware.elf"
     target = job.target.in_simulator if board is None else job.target
     try:
         run = run_firmware(
@@ -173,7 +173,7 @@ def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]
     return counts
 
 
-def _simulated(compiled: Path, target: Target) -> Path:
+def simulated(compiled: Path, target: Target) -> Path:
     """Return the firmware for the simulator's machine. Raises StageError if it did not fit there."""
     if target.simulated is None:
         return compiled / "firmware.elf"

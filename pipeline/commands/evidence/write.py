@@ -26,7 +26,9 @@ from stages.delivery.evidence.provenance import sha256, statement
 from stages.delivery.evidence.release import BuiltStage, Release
 from stages.delivery.evidence.sbom import sbom
 from stages.delivery.evidence.stack import FAMILIES, STACK_USAGE, Usage, stack_bound
+from stages.delivery.evidence.worst_case import DECODERS, Bound, worst_cases
 from stages.report.board import counted, ran_line
+from stages.simulate.simulate import simulated
 from stages.support.system.atomic_write import write_atomically
 from stages.support.system.scratch import temporary_folder
 
@@ -178,14 +180,36 @@ def _stack(session: Session, release: Release, folder: Path) -> dict[str, Any]:
 
 def _instructions(session: Session, release: Release, folder: Path) -> dict[str, Any]:
     counts = json.loads((session.folders["simulate"] / "counts.json").read_text())
-    result = spread(counts, release.report["layers"])
+    bounds = _instruction_bounds(session, release)
+    result = spread(counts, release.report["layers"], bounds)
     if not result["total"]["most"]:
         return _row("instructions", "", "not counted on this target")
     _put(folder / "instructions.json", result)
-    total, varying = result["total"], result["varying"]
-    layers = f"layers that depend on data: {', '.join(map(str, varying)) or 'none'}"
-    text = f"{total['least']:,} to {total['most']:,} over {result['inferences']} inferences; {layers}"
-    return _row("instructions", "instructions.json", text)
+    total, varying, unbounded = result["total"], result["varying"], result["unbounded"]
+    text = f"{total['least']:,} to {total['most']:,} over {result['inferences']} inferences"
+    if total["bound"] is not None:
+        text += f", at most {total['bound']:,} for any input"
+    text += f"; no bound for layers {', '.join(map(str, unbounded))}, whose loops depend on data" if unbounded else ""
+    text += f"; layers that depend on data: {', '.join(map(str, varying)) or 'none'}"
+    return _row("instructions", "instructions.json", text, holds=result["holds"])
+
+
+def _instruction_bounds(session: Session, release: Release) -> list[Bound]:
+    """Return the bounds of the layers, and of the code after them; none where nothing is counted."""
+    action, network = session.plan["simulate"], release.network
+    config: Any = action.config
+    is_counted = action.target.simulator.kind in ("spike", "qemu") and action.target.family in DECODERS
+    if not is_counted or action.target.accelerator is not None or config.run_on is not None:
+        return []
+    layers, calls = len(network["layers"]), [call[0] for call in network.get("calls", ())]
+    return worst_cases(
+        simulated(session.folders["compile"], action.target),
+        action.target.in_simulator,
+        session.folders["simulate"] / "inputs.bin",
+        layers,
+        calls or range(layers),
+        timeout=config.timeout,
+    )
 
 
 def _on_board(session: Session, folder: Path) -> Iterator[dict[str, Any]]:

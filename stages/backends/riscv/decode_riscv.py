@@ -54,7 +54,8 @@ def declared(word: int, extensions: Mapping[str, str]) -> tuple[str, str]:
 def _encodings(version: str) -> dict[str, tuple[int, int, tuple[str, ...]]]:
     if not version:
         return {}
-    instructions = instruction_set("rvp", version).on(32)
+    declared = instruction_set("rvp", version)
+    instructions = {**declared.on(64), **declared.on(32)}
     return {name: (one.encoding.match, one.encoding.mask, one.operands) for name, one in instructions.items()}
 
 

@@ -205,7 +205,8 @@ def _marks(lines: Sequence[Line]) -> dict[int, int]:
     """Return the flags of the instructions that read the counter of a RISC-V program."""
     inside = [line for line in lines if line.function == _READER]
     reads = [line.address for line in inside if line.mnemonic == "csrrs" and line.operands.split(",")[1] in _COUNTERS]
-    return {line.address: OPENS for line in inside[:1]} | dict.fromkeys(reads, READS)
+    opens = {line.address for line in inside[:1]}  # on RV64 it also reads
+    return {address: OPENS * (address in opens) | READS * (address in reads) for address in {*opens, *reads}}
 
 
 def _entry(one: Timed, mark: int) -> bytes:

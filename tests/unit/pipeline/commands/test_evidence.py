@@ -73,6 +73,23 @@ def test_evidence_of_a_release(folder: Path, capsys: pytest.CaptureFixture[str])
     assert documents == {name: (place / "evidence" / name).read_bytes() for name in documents}
 
 
+@pytest.mark.parametrize("target", ["cortex-m4", "rv32-scalar", "rv64-rvp"])
+def test_other_inputs_take_no_more_instructions_than_the_bound(folder: Path, target: str) -> None:
+    """The bound is of a run on zeros."""
+    assert run(["evidence", "small", f"target={target}", "set=stages.simulate.inputs.random=0", "--json"]) == 3
+    bounds = json.loads((folder / f"build/small/{target}/evidence/instructions.json").read_text())
+    assert bounds["holds"] and not bounds["unbounded"]
+    inputs = "stages.simulate.inputs."
+    changes = {"target": target, "set": f"{inputs}random=12,{inputs}seed=7,{inputs}files=[]"}
+    made = run_recipe("small", changes, until="simulate")
+    counts = json.loads((made.artifacts["simulate"] / "counts.json").read_text())
+    assert max(inference["total"] for inference in counts["inferences"]) <= bounds["total"]["bound"]
+    for row in bounds["layers"]:
+        assert (
+            max(each["layers"][row["index"]] for each in counts["inferences"]) <= row["bound"] < 2 * row["most"] + 300
+        )
+
+
 @needs_gdb
 @needs("pygdbmi", "hardware")
 def test_the_report_of_a_board_is_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
