@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stages.backends.targets.runtime import BACKENDS, HARNESS, Runtime, runtime_for
 from stages.backends.toolchain.compiler import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.backends.toolchain.objects import ObjectCache
-from stages.base import StageError, no_progress
+from stages.base import Cache, StageError, no_progress
 from stages.compile.blocks import blocks_of, own_sections, size_line
 from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
@@ -25,7 +25,6 @@ from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.base import Cache
 
 KERNELS = "kernels"  # folder of the emitted sources that all models share
 SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"

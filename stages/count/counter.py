@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.digest import kernel_digest
-from stages.base import no_progress
+from stages.base import Cache, no_progress
 from stages.count.call import KernelCall
 from stages.count.canonical import canonical, description
 from stages.count.firmware import Counted, counted
-from stages.tensorize.costs import CallRom
+from stages.tensorize.costs import Call, CallRom
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.base import Cache
-    from stages.tensorize.costs import Call
 
 _FILE = "count.json"
 _STAGES = Path(__file__).resolve().parents[1]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from stages.backends.kernels import registry
 from stages.backends.timing.table import timing_table
-from stages.base import StageError, no_progress
+from stages.base import Cache, StageError, no_progress
 from stages.compile.firmware import compile_firmware
-from stages.count.call import Memory, memory_for, memory_of
+from stages.count.call import KernelCall, Memory, memory_for, memory_of
 from stages.count.code import Sections
 from stages.count.parallel import results
 from stages.emit.build import emit
@@ -43,8 +43,6 @@ from stages.tensorize.lowering import function_name
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.base import Cache
-    from stages.count.call import KernelCall
     from stages.tensorize.artifact import Tensorized
 
 # Limits of one firmware: layers, bytes of activations and packed weights, estimated instructions.

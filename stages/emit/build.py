@@ -16,10 +16,10 @@ from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, port_quantization, render
 from stages.emit.weights import lay_out
-from stages.ir.graph import storage_of
-from stages.lower.arena import liveness
+from stages.ir.graph import Graph, storage_of
+from stages.lower.arena import Buffer, liveness
 from stages.lower.arena.rules import Contents
-from stages.lower.codegen.layers import FLOAT_VECTORS, layer_function
+from stages.lower.codegen.layers import FLOAT_VECTORS, LayerFunction, layer_function
 from stages.lower.codegen.lower import to_c
 from stages.lower.offload.attach import folders_of
 from stages.lower.offload.c import ahead_function, program_function
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from stages.backends.kernels.folder import KernelFolder
     from stages.backends.targets.spec import Target
     from stages.emit.config import EmitConfig
-    from stages.ir.graph import Graph
-    from stages.lower.arena import Buffer
-    from stages.lower.codegen.layers import LayerFunction
     from stages.tensorize.artifact import Tensorized
 
 # Offsets in emitted loops are int32.

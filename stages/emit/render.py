@@ -15,7 +15,7 @@ from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.rows import group_c, pushed_c
 from stages.emit.weights import rows
-from stages.lower.codegen.layers import FLOAT_VECTORS, call
+from stages.lower.codegen.layers import FLOAT_VECTORS, LayerFunction, call
 from stages.lower.codegen.printer import ctype
 from stages.support.messages import templates
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from stages.emit.config import EmitConfig
     from stages.emit.model import Block, Model, Place
     from stages.ir.graph import Layer, Tensor
-    from stages.lower.codegen.layers import LayerFunction
 
 _NAME_LENGTH = 80
 _TEMPLATES = Path(__file__).resolve().parent / "templates"

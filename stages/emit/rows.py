@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from stages.lower.codegen.layers import call
-from stages.lower.streaming.schedule import has_unread_rows
+from stages.lower.codegen.layers import LayerFunction, call
+from stages.lower.streaming.schedule import RowLayer, RowTensor, has_unread_rows
 
 if TYPE_CHECKING:
     from stages.emit.model import Model
-    from stages.lower.codegen.layers import LayerFunction
     from stages.lower.streaming.plan import StreamedGroup
-    from stages.lower.streaming.schedule import RowLayer, RowTensor
 
 _WIDTH = 108  # of a line, less its indentation
 _INDENT = 12

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached
-from stages.base import StageError
+from stages.base import Job, StageError
 from stages.ir.samples.files import Inference
 from stages.ir.samples.sample_warnings import clipping_warning
 from stages.ir.samples.wav import model_rate
@@ -19,7 +19,6 @@ from stages.simulate.inputs import make_inputs, recordings
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
-    from stages.base import Job
     from stages.simulate.config import SimulateConfig
 
 # Default instruction limit: this factor of the expected instructions, and at least a minimum.

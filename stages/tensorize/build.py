@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels import registry
-from stages.base import StageError, no_progress
+from stages.base import Job, StageError, no_progress
 from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.simplify import simplified
 from stages.lower.simplify.windows_as_state import with_windows_as_state
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
-from stages.tensorize.choices import choose_kernels, with_estimates
+from stages.tensorize.choices import Chosen, choose_kernels, with_estimates
 from stages.tensorize.costs import Costs
 from stages.tensorize.counts import load as load_counts
 from stages.tensorize.equivalent_layers import with_cheapest_equivalents
@@ -48,10 +48,7 @@ from stages.tensorize.signedness import with_cheapest_signedness
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Kernel
     from stages.backends.targets.spec import Target
-    from stages.base import Job
-    from stages.tensorize.choices import Chosen
     from stages.tensorize.config import TensorizeConfig
-    from stages.tensorize.pass_context import PassContext
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:

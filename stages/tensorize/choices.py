@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stages.ir.graph import Graph
+from stages.ir.graph import Graph, LayerView
 from stages.ir.operators.floats import Float
 from stages.lower.offload.plan import Offload
 from stages.tensorize.engine_alternatives import with_engine_alternatives
@@ -16,7 +16,6 @@ from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
     from stages.lower.streaming.plan import StreamedGroup, Streaming
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.plan import Alternative

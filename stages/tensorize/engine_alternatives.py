@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.tensorize.select import ONLY, choose
+from stages.tensorize.select import ONLY, Choice, choose
 from stages.tensorize.signedness import TYPES, in_one_type, why_not_as_uint8
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.plan import Alternative
-    from stages.tensorize.select import Choice
 
 
 def with_engine_alternatives(choice: Choice, view: LayerView, context: PassContext) -> Choice:

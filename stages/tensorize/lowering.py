@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.graph import storage_of
+from stages.ir.graph import Layer, LayerView, storage_of
 from stages.support.messages import escape
 from stages.tensorize.plan import Step
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from stages.backends.kernels.kernel import Kernel, Lowering
     from stages.backends.targets.spec import Target
-    from stages.ir.graph import Layer, LayerView
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,13 @@ from stages.tensorize.costs import variant
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Rom
 from stages.tensorize.rom_tradeoff import EXPONENTS
-from stages.tensorize.select import offers_of
+from stages.tensorize.select import Offer, offers_of
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.graph import Graph, LayerView
     from stages.tensorize.pass_context import PassContext
-    from stages.tensorize.select import Offer
 
 
 def check_timed(target: Target) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
-from stages.backends.kernels.kernel import RowSumKernel
+from stages.backends.kernels.kernel import Kernel, Lowering, RowSumKernel
 from stages.backends.kernels.registry import folders_of
 from stages.base import no_progress
 from stages.ir.operators.conversions import Dequantize, Quantize
@@ -24,7 +24,6 @@ from stages.tensorize.schedule import schedule
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.backends.kernels.kernel import Kernel, Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import Graph, Layer, LayerView
     from stages.tensorize.choices import Band, Chosen

@@ -17,7 +17,7 @@ from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup, Streaming
 from stages.lower.streaming.window import why_not_by_rows
 from stages.support.messages import escape
-from stages.tensorize.choices import Band, StreamedLayer
+from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.costs import estimated, signature
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid, overlays
@@ -26,7 +26,6 @@ from stages.tensorize.select import Choice, Offer, offers_of
 if TYPE_CHECKING:
     from stages.ir.graph import Graph, Layer, LayerView
     from stages.ir.tensor_layout import Layout
-    from stages.tensorize.choices import Chosen
     from stages.tensorize.lowering import Lowered
     from stages.tensorize.pass_context import PassContext
 

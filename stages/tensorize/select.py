@@ -12,7 +12,7 @@ from stages.base import StageError, error_at
 from stages.ir.graph.layer_rules import about_unused
 from stages.support.messages import escape
 from stages.support.options.wrong_option import first_wrong
-from stages.tensorize.costs import variant
+from stages.tensorize.costs import Costs, Price, variant
 from stages.tensorize.plan import Alternative, Distance
 from stages.tensorize.rules import unknown_kernel
 from stages.tensorize.signedness import why_not_as_uint8
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
     from stages.tensorize.config import TensorizeRule
-    from stages.tensorize.costs import Costs, Price
     from stages.tensorize.memory import ArenaBound
     from stages.tensorize.rom import Rom
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pipeline.runs.executor import Executor
     from pipeline.runs.workspace import Workspace
     from pipeline.terminal.progress import ProgressDisplay
-    from stages.backends.targets.memory import Memory
     from stages.backends.targets.spec import Target
 
 # A failure of these stages concerns the network, not the board.

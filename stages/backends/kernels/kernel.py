@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from stages.ir.layers import ROUNDINGS
+from stages.ir.layers import ROUNDINGS, LayerOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from stages.backends.kernels.folder import KernelFolder
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
-    from stages.ir.layers import LayerOp
 
 
 class KernelParams(BaseModel):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.kernels.copies import (
     RESHAPES,
     SLICES,
+    Copy,
     copy_of,
     is_permuted,
     parts,
@@ -24,7 +25,7 @@ from stages.backends.kernels.copies import (
 )
 from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.fills import Fill, fills
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.copies import Copy
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

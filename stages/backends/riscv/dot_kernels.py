@@ -20,14 +20,13 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, sums, weight_zero_poi
 from stages.backends.kernels.kernel import KernelParams
 from stages.backends.kernels.matrix import columns_of
 from stages.backends.riscv.dot_program import OPERATIONS, STEP, DotVariant
-from stages.backends.riscv.instructions.declaration import load
+from stages.backends.riscv.instructions.declaration import InstructionSet, load
 from stages.backends.tiles.product_kernel import TileProduct, header
 from stages.backends.tiles.product_sizes import Blocks, images, rounding_of
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from stages.backends.riscv.instructions.declaration import InstructionSet
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -8,10 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.backends.simulators.outside import simulator_of
+from stages.backends.simulators.outside import SimulatorPlugin, simulator_of
 
 if TYPE_CHECKING:
-    from stages.backends.simulators.outside import SimulatorPlugin
     from stages.backends.simulators.process import Finished
     from stages.backends.targets.spec import Target
     from stages.support.tool import Tool

@@ -6,11 +6,12 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_zero_point, why_not_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of
 from stages.backends.tiles.product_sizes import (
     FIELDS,
     GATHERED,
+    Blocks,
     images,
     reads_in_place,
     rounding_of,
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
-    from stages.backends.tiles.product_sizes import Blocks
     from stages.ir.graph import LayerView
 
 

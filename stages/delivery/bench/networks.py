@@ -20,8 +20,8 @@ from stages.base import StageError, no_progress
 from stages.compile.firmware import compile_firmware
 from stages.count.call import Memory, memory_of
 from stages.count.firmware import one_inference, random_inputs
-from stages.count.parallel import results
-from stages.count.search import counted_costs
+from stages.count.parallel import Begin, results
+from stages.count.search import Count, counted_costs
 from stages.emit.build import emit
 from stages.emit.config import EmitConfig
 from stages.import_model.build import build_module
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.backends.targets.spec import Target
-    from stages.count.parallel import Begin
-    from stages.count.search import Count
     from stages.ir.models.spec import OpModel
     from stages.tensorize.select import Choice
 

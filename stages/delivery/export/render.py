@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.delivery.export.form import Files
+from stages.delivery.export.form import Files, Form
 from stages.delivery.export.sources import SHARED
 from stages.support.messages import escape
 from stages.support.messages.templates import environment
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stages.delivery.export.content import Content
-    from stages.delivery.export.form import Form
 
 
 _TEST_DATA = "shared/test_data.h.j2"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,6 @@ from stages.ir.operators.declaration import CUSTOM
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import ModelInfo, OperatorInfo
 
 _MOST_AXES = 32  # no operator takes as many
 

@@ -10,11 +10,10 @@ from stages.ir.naming import named
 from stages.ir.operators.declaration import MOVED, Legalization, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def _space_to_batch(operation: Operation) -> list[Shape]:

@@ -11,13 +11,12 @@ from stages.ir.naming import named
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.lstm_layers import LstmLayer, sigmoid
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 from stages.ir.operators.wide_lstm import MOST_SHIFT, WideLstm, wide_lstm
 
 if TYPE_CHECKING:
     from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 GATES = ("input", "forget", "cell", "output")
 # Positions of the file's inputs, of four gates each, in the order of GATES.

@@ -7,11 +7,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stages.ir.operators.operation import Shape
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _TYPES = {"float32": 0, "int32": 2, "int16": 7}  # the option T
 _CHANNELS, _GAINS = 40, 125

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stages.backends.accelerators.tiles import reads
+from stages.backends.accelerators.tiles import Tile, reads
 from stages.lower.offload.program import Place, Transfer
 from stages.lower.offload.runs import runs
 
 if TYPE_CHECKING:
-    from stages.backends.accelerators.tiles import Tile
     from stages.ir.graph import LayerView
 
 

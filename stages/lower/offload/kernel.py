@@ -9,7 +9,7 @@ from stages.backends.accelerators.tiles import why_not_tiled
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
-from stages.lower.offload.options import options, smallest
+from stages.lower.offload.options import Option, Residence, options, smallest
 from stages.lower.offload.runs import why_not_cut
 from stages.lower.offload.windows import why_not_gathered
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView, Tensor
     from stages.lower.offload.machine import Machine
-    from stages.lower.offload.options import Option, Residence
 
 _WINDOW = (
     "kernel", "stride", "padding", "dilation", "groups", "in_channels", "out_channels", "depth_multiplier", "depth"

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.backends.accelerators.tiles import extent
+from stages.backends.accelerators.tiles import InputRegion, Tile, extent
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
 
 if TYPE_CHECKING:
-    from stages.backends.accelerators.tiles import InputRegion, Tile
     from stages.ir.graph import Tensor
 
 

@@ -14,11 +14,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Literal
 
 from stages.lower.offload.machine import aligned
-from stages.lower.offload.problem import Solution
+from stages.lower.offload.problem import Problem, Solution, Task
 
 if TYPE_CHECKING:
     from stages.lower.offload.options import Option
-    from stages.lower.offload.problem import Problem, Task
 
 NODES = 4000
 """Maximum nodes of the search tree. Unlike a time limit it is the same on every machine."""

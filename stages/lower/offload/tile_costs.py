@@ -8,13 +8,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from stages.backends.accelerators.tiles import reads
+from stages.backends.accelerators.tiles import Tile, reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stages.backends.accelerators.accelerator import Accelerator, CoreWork
-    from stages.backends.accelerators.tiles import Tile
     from stages.ir.graph import LayerView
 
 Key = tuple[tuple[int, ...], ...]

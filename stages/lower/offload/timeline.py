@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from stages.lower.offload.machine import AWAIT, FENCE, LAYER
-from stages.lower.offload.program import Await, Fence, Start, Stretch, Times, Transfer
-
-if TYPE_CHECKING:
-    from stages.lower.offload.machine import Machine
-    from stages.lower.offload.program import Command, Program
+from stages.lower.offload.machine import AWAIT, FENCE, LAYER, Machine
+from stages.lower.offload.program import Await, Command, Fence, Program, Start, Stretch, Times, Transfer
 
 
 @dataclass

@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.backends.accelerators.tiles import extent
+from stages.backends.accelerators.tiles import Tile, extent
 from stages.ir.operators.products import Conv2D
 from stages.lower.offload.program import Place, Transfer
 
 if TYPE_CHECKING:
-    from stages.backends.accelerators.tiles import Tile
     from stages.ir.graph import LayerView
 
 PADDING = "padding"

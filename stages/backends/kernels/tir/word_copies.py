@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from stages.backends.kernels.copy_calls import calls_of, resized
+from stages.backends.kernels.copy_calls import Calls, calls_of, resized
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, position, store
 from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.backends.kernels.tir.strides import Axis, offset
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stages.backends.kernels.copies import Copy
-    from stages.backends.kernels.copy_calls import Calls
     from stages.backends.kernels.fills import Fill
     from stages.backends.kernels.kernel import Lowering
     from stages.ir.graph import LayerView

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.registry import device_folder
 from stages.backends.riscv.spike.build import devices_library
-from stages.backends.targets.attached import DEVICES_LOG, MONITOR
-from stages.backends.targets.spec import Device
+from stages.backends.targets.attached import DEVICES_LOG, MONITOR, Engine
+from stages.backends.targets.spec import Device, Target
 
 if TYPE_CHECKING:
-    from stages.backends.targets.attached import Engine
     from stages.backends.targets.memory import Memory, Region
-    from stages.backends.targets.spec import Target
 
 
 def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:

@@ -19,14 +19,13 @@ from stages.backends.aarch64.kernels.neon.format import (
     windows_fields,
 )
 from stages.backends.kernels.eight_bit import too_deep, weight_zero_point, why_not_types
-from stages.backends.kernels.kernel import KernelParams
+from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, rows_of, why_not_rows
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, same_bytes, shifted_input
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -19,7 +19,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.panels import (
     step_elements,
 )
 from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
-from stages.backends.kernels.kernel import Kernel, KernelParams
+from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp import channels
-from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic, arithmetic, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
     BYTES_FIELDS,
     FIELDS,
@@ -26,7 +26,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.planes import (
     widen_fields,
 )
 from stages.backends.kernels.eight_bit import lies_planar, same_bytes, why_not_sums, why_not_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.single_channel import SingleChannel
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
 from stages.backends.cortex_m.kernels.arm_dsp.windows import AT_ONCE, Windows
 from stages.backends.kernels.eight_bit import lies_planar, why_not_sums, why_not_types, why_not_weights_order
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of
 from stages.ir.operators.products import FullyConnected
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

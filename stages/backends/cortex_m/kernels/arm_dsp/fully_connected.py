@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.units import FIELDS, PAIRS, copies, fours, layer_form, padded_pairs
 from stages.backends.kernels.eight_bit import why_not_sums, why_not_types, why_not_weights_order
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.tir.fixed_point import int64
-from stages.ir.layers import ROUNDINGS
+from stages.ir.layers import ROUNDINGS, Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.ir.layers import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 

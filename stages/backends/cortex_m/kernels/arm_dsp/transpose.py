@@ -7,12 +7,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.copies import Copy, copy_of, relayouts, why_not_relayouts
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import Axis
 from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

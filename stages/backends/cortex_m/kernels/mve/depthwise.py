@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
-from stages.backends.cortex_m.kernels.mve.lanes import constants_of, lanes_of
+from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.lanes import Lanes, constants_of, lanes_of
 from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, fields, group_count, is_plain, parts_of
 from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.cortex_m.kernels.mve.base import Arithmetic
-    from stages.backends.cortex_m.kernels.mve.lanes import Lanes
     from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView

@@ -26,7 +26,7 @@ from stages.backends.cortex_m.kernels.mve.rows import (
     windows_fields,
 )
 from stages.backends.kernels.eight_bit import why_not_sums, why_not_types
-from stages.backends.kernels.kernel import KernelParams
+from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

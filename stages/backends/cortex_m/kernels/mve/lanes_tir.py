@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.backends.cortex_m.kernels.mve.lanes import FIELDS
+from stages.backends.cortex_m.kernels.mve.lanes import FIELDS, ChannelGroup, Lanes
 from stages.backends.cortex_m.kernels.mve.lines import GROUP
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
@@ -16,7 +16,6 @@ from stages.backends.kernels.tir.window import padded
 from stages.backends.kernels.tir.words import byte
 
 if TYPE_CHECKING:
-    from stages.backends.cortex_m.kernels.mve.lanes import ChannelGroup, Lanes
     from stages.backends.kernels.kernel import Lowering
 
 

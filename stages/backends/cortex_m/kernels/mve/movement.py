@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate, best
 from stages.backends.kernels.copies import RESHAPES, SLICES, Copy, copy_of, is_permuted, relayouts, why_not_relayouts
 from stages.backends.kernels.fills import Fill, fills
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators import movement
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

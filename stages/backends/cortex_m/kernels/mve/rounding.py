@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from stages.backends.kernels.rounding import is_zero, turns_halves
-from stages.ir.layers import ROUNDINGS
+from stages.ir.layers import ROUNDINGS, Rounding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stages.ir.layers import Rounding
 
 _BITS = 31
 Mode = Literal["exact", "lowered", "single", "shifted"]

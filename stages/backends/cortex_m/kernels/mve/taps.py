@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lines import GROUP, WIDEST
 from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, MOST_BYTES, STEPS, strips_of
 from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.single_channel import SingleChannel, as_depthwise, as_one_channel, has_single_channels
 from stages.ir.operators.products import Conv2D
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.cortex_m.kernels.mve.base import Arithmetic
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
     from stages.ir.layers import LayerOp

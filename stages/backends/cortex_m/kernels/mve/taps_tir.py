@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.cortex_m.kernels.mve.lines import GROUP
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
-from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS
+from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, Strips
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
@@ -14,7 +14,6 @@ from stages.backends.kernels.tir.window import padded
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
-    from stages.backends.cortex_m.kernels.mve.strips import Strips
     from stages.backends.kernels.kernel import Lowering
 
 

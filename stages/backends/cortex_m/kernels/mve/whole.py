@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lines import parts_of
 from stages.backends.cortex_m.kernels.mve.whole_window import BLOCK, CHUNK, FIELDS, block_count, chunks_of, offsets
 from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, centred_weights, why_not_centred_types, why_not_sums
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.cortex_m.kernels.mve.base import Arithmetic
     from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView

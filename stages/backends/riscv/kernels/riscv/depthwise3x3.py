@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import weight_rows, why_not_centred_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView, Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.riscv.gemm_cost import gemm_cost
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from stages.backends.riscv.kernels.riscv.rows import GROUP
-
-if TYPE_CHECKING:
-    from stages.backends.riscv.kernels.riscv.rows import Rows
+from stages.backends.riscv.kernels.riscv.rows import GROUP, Rows
 
 _MOST = 32767  # what is added to halves of words before they are counted
 

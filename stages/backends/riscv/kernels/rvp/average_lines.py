@@ -6,7 +6,7 @@ from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights, why_not_nhwc, why_not_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import TAPS, Structure, taps
 from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
 from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, pixel_costs, why_not_arithmetic
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

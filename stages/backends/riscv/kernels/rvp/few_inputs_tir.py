@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.block import Block, Operand
 from stages.backends.kernels.tir.words import byte
-from stages.backends.riscv.kernels.rvp.convolution_tir import Gemm, gemm
+from stages.backends.riscv.kernels.rvp.convolution_tir import Call, Gemm, gemm
 from stages.backends.riscv.kernels.rvp.pointwise_tir import Sizes, params_shape, product
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
-    from stages.backends.kernels.tir.block import Block
-    from stages.backends.riscv.kernels.rvp.convolution_tir import Call
     from stages.ir.graph import LayerView
 
 

@@ -6,7 +6,7 @@ from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, run_elements
 from stages.backends.kernels.structure import TAPS, Structure, taps
 from stages.backends.kernels.windows import whole_windows
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

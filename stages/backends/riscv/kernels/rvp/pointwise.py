@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_types
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of, rounds_once
 from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.base import LANE
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

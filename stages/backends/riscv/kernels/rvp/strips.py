@@ -7,10 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_sums
-from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
+from stages.backends.riscv.kernels.rvp.base import Arithmetic, arithmetic, clip_word
 
 if TYPE_CHECKING:
-    from stages.backends.riscv.kernels.rvp.base import Arithmetic
     from stages.ir.graph import LayerView
 
 

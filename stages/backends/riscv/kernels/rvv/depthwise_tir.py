@@ -9,11 +9,10 @@ from tvm.tirx.script.builder import ir as T
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import int64, output, requantize, widen
 from stages.backends.kernels.tir.window import padded
-from stages.backends.riscv.kernels.rvv.depthwise_lines import FIELDS, is_clipped
+from stages.backends.riscv.kernels.rvv.depthwise_lines import FIELDS, Lines, is_clipped
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
-    from stages.backends.riscv.kernels.rvv.depthwise_lines import Lines
     from stages.ir.graph import LayerView
 
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, twice, why_not_scale, why_not_shift
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 

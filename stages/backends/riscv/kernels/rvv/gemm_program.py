@@ -12,15 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from stages.backends.riscv.convention import RISCV
 from stages.backends.tiles.matrix_product import ARGUMENTS, MatrixSteps, matrix_product
 from stages.backends.tiles.product_sizes import parts_of
-from stages.backends.tiles.program import Program
-
-if TYPE_CHECKING:
-    from stages.backends.tiles.program import Register
+from stages.backends.tiles.program import Program, Register
 
 _VQDOT_VX = ".insn r 0x57, 6, 0x59, {0}, {1}, {2}"
 CONVENTION = replace(RISCV, preamble=(*RISCV.preamble, "    .option arch, +zve32x"))

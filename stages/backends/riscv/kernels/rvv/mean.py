@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import reduced_axes, two_axes
 from stages.backends.kernels.windows import taps_inside
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 
