@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.packed import bits_of, limits
 from stages.tensorize.costs import clamps, keeps_scale
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from stages.backends.targets.spec import Target
     from stages.count.call import KernelCall
     from stages.ir.graph import LayerView
-
-    Array = NDArray[Any]
 
 _ZERO_POINT, _MULTIPLIER, _NARROW_MULTIPLIER, _SHIFT = 3, 1_500_000_000, 24_000, -6
 _UNCHANGED = ("left_shift", "depth_multiplier")  # equal for all networks, or part of the shape

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier
+from stages.ir.arrays import Array
 from stages.quantize.arithmetic import LIMITS
-from stages.quantize.operator import Array
 
 # A multiplier of 2^-9, for which all usual kernels are exact.
 _MULTIPLIER, _SHIFT = 1 << 30, -8

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array, inverse_square_root, multiply_by_quantized_multiplier
+from stages.ir.arithmetic.fixed_point import inverse_square_root, multiply_by_quantized_multiplier
+from stages.ir.arrays import Array
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.tables import Quantized, correctly_rounded, finish, float_table
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array, round_half_away
+from stages.ir.arithmetic.fixed_point import round_half_away
+from stages.ir.arrays import Array
 from stages.quantize.arithmetic import Fixed, quantize_multiplier
 
 _ENTRIES = 512

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm import relax
 from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.ir.arithmetic.fixed_point import quantized_bound
+from stages.ir.arrays import Array
 from stages.ir.graph import Quant, Tensor
 from stages.ir.operators.operation import flexbuffer
 from stages.ir.relax_module import OperatorCall
@@ -22,7 +22,6 @@ from stages.quantize.tables import Quantized
 from stages.support.messages import escape
 from stages.support.messages.operator_error import OperatorError
 
-Array = npt.NDArray[Any]
 _SUPPORTED = (
     "Integer operators take int8, uint8 or int16 tensors with one scale; constant weights may have one per channel."
 )

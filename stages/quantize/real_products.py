@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away
+from stages.ir.arrays import Array
 from stages.quantize.arithmetic import LIMITS, Fixed
-from stages.quantize.operator import Array
 
 STEPS = 256  # number of 8-bit results
 _SMALLEST, _LARGEST = 1 << 30, (1 << 31) - 1  # of a multiplier that is not 0

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.layers import ROUNDINGS, Rounding
 from stages.quantize.arithmetic import Fixed, quantize_multiplier
-from stages.quantize.operator import Array, Operator
+from stages.quantize.operator import Operator
 
 _SMALLEST, _LARGEST = 1 << 30, (1 << 31) - 1
 _INT32 = 2**31

@@ -8,11 +8,11 @@ import numpy as np
 
 from stages.ir.arithmetic.fixed_point import (
     INT32_MAX,
-    Array,
     rounding_divide_by_pot,
     saturate,
     saturating_rounding_doubling_high_mul,
 )
+from stages.ir.arrays import Array
 from stages.quantize.arithmetic import quantize_multiplier
 
 _INTEGER_BITS = 5  # the difference is Q5.26

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array, multiply_by_quantized_multiplier, quantized_bound, round_half_away
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantized_bound, round_half_away
+from stages.ir.arrays import Array
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 
 _FAR = np.float32(1e9)  # beyond every value of 8 bits, and inside int64

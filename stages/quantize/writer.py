@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer, LayerOp, Layout, Quant, RequestedLayout, Tensor
 from stages.ir.relax_module import CONSTANT, LAYOUT, OperatorCall
-from stages.quantize.operator import Array, Operator
+from stages.quantize.operator import Operator
 
 
 class GraphWriter:

@@ -26,7 +26,7 @@ from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
-    from stages.ir.arithmetic.fixed_point import Array
+    from stages.ir.arrays import Array
     from stages.ir.layers.channels import Kept
     from stages.tensorize.pass_context import PassContext
 

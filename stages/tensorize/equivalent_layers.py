@@ -28,7 +28,7 @@ from stages.tensorize.row_windows import is_column_window, with_row_window
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
-    from stages.ir.arithmetic.fixed_point import Array
+    from stages.ir.arrays import Array
     from stages.tensorize.pass_context import PassContext
 
 _WORTH_TURNING = 0.97  # pays for two calls that return an address, and for errors of estimates

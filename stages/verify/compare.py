@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.verify.records import Array
+from stages.ir.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.partitions import PartitionedReference
-from stages.verify.records import Array, Port
+from stages.verify.records import Port
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from stages.base import StageError
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer
 from stages.ir.layers import LayerOp
 from stages.ir.operators.table import plugin_operators
@@ -18,7 +19,6 @@ from stages.ir.reference.partitions import PartitionedReference
 from stages.ir.reference.refusal import RunError
 from stages.support.messages import escape
 from stages.verify.compare import difference
-from stages.verify.records import Array
 
 
 class Formulas:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph
 from stages.ir.operators.floats import Float
 from stages.ir.packed import as_in_file
 from stages.ir.reference.integer import run_graph
 from stages.support.messages import escape
-from stages.verify.records import Array
 
 
 class GraphReference:

@@ -36,10 +36,10 @@ from typing import Any
 import numpy as np
 
 from stages.ir.arithmetic.pairs import Pair
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.interpolation import FRACTION_BITS, ResizeBilinear
 from stages.ir.operators.onnx_softmax import NearestSoftmax
-from stages.verify.records import Array
 
 _UNIT = 2.0**-24
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer, Quantize, Tensor
 from stages.ir.model_info import ModelInfo
 from stages.ir.operators.arithmetic import Add, Mul
@@ -33,7 +34,7 @@ from stages.ir.reference.partitions import run_plug_in
 from stages.support.messages import escape
 from stages.verify.float_ties import near_halves
 from stages.verify.near_ties import near_ties, other_pairs
-from stages.verify.records import Array, Port
+from stages.verify.records import Port
 
 _COPIES = ("reshape", "squeeze", "transpose", "slice", "strided_slice")
 

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stages.base import StageError
+from stages.ir.arrays import Array
 from stages.ir.packed import as_in_file, unpack
 from stages.ir.tensor_layout import LOGICAL, Layout
-
-Array = npt.NDArray[Any]
 
 HEADER_BYTES = 24  # header of inputs.bin: four uint32 and a uint64, see docs/maintainers/contracts.md
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stages.base import StageError
+from stages.ir.arrays import Array
 from stages.ir.reference.onnx_runtime import imported_reference
 from stages.support.messages import escape
 from stages.verify.compare import difference
-from stages.verify.records import Array, Port
+from stages.verify.records import Port
 
 _WINDOW = "window.tflite"  # of import
 

@@ -24,7 +24,7 @@ PIPELINE = [
 GROUPS = ("support", "ir", "backends", "lower", "base", "chain", "delivery")
 # Modules and packages of stages/ir/; each imports only from those before it, for annotations too.
 IR = [
-    *("__init__", "tensor_layout", "relax_module", "packed", "model_info", "naming"),
+    *("__init__", "arrays", "tensor_layout", "relax_module", "packed", "model_info", "naming"),
     *("arithmetic", "layers", "operators", "graph", "models", "samples", "reference"),
 ]
 # Folders in which imports for annotations make no circles either.

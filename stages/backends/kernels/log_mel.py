@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from stages.ir.arithmetic.mel import digit_reversed, radices, sines
-
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
 
 
 def lane_tables(window: Array, fft_length: int, lanes: int, first_bin: int) -> dict[str, Array]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stages.ir.arithmetic.kissfft import factors, real_twiddles, twiddles
-
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
 
 
 def first_places(numbers: int) -> Array:

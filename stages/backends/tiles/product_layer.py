@@ -19,6 +19,7 @@ from stages.backends.kernels.tir.rows import gather_rows
 from stages.backends.tiles.product_sizes import (
     FIELDS,
     GATHERED,
+    Blocks,
     block_columns,
     images,
     parts_of,
@@ -30,7 +31,6 @@ from stages.backends.tiles.product_sizes import (
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
-    from stages.backends.tiles.product_sizes import Blocks
     from stages.ir.graph import LayerView
 
 

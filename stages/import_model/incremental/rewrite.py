@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stages.import_model.incremental.checks import check_frames, check_gain, sound_source
 from stages.import_model.incremental.plan import Plan, default_frames, plan, window_only
@@ -15,14 +13,13 @@ from stages.import_model.incremental.rows import Range
 from stages.import_model.incremental.rules import SeesAllRows
 from stages.import_model.incremental.writer import Writer
 from stages.import_model.normalize.graph import one_graph
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.models.complexity import macs
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference.probe import tensor_values
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.wording import several
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

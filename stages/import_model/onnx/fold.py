@@ -10,7 +10,8 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from stages.import_model.onnx.translation import Node, Translation, axis_in
-from stages.import_model.onnx.values import Array, Constant, Dequantized, TensorView, along
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView, along
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused
 
 _LARGEST = 2**28  # elements of a constant that a few bytes of the file can request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto, numpy_helper
 
 from stages.base import StageError
-from stages.import_model.onnx.values import Array
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import listed
 from stages.support.messages import escape
 

@@ -18,7 +18,6 @@ import onnx
 
 from stages.import_model.onnx.subgraphs import captured
 from stages.import_model.onnx.values import (
-    Array,
     Constant,
     Dequantized,
     Order,
@@ -29,6 +28,7 @@ from stages.import_model.onnx.values import (
     plain_order,
 )
 from stages.ir.arithmetic import activation_bounds
+from stages.ir.arrays import Array
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.onnx_names import LOWERED, Traced
 from stages.ir.operators.operation import Refused, listed

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.models.tflite_writer import Tensor
 
-Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Order = tuple[int, ...]
 

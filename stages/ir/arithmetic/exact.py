@@ -9,14 +9,13 @@ Arrays are NHWC with any batch.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stages.ir.arithmetic.sliding import places, same_padding, tapped
+from stages.ir.arrays import Array
 
-Array = npt.NDArray[Any]
 Pair = tuple[int, int]
 
 # 255 (an activation minus its zero point) * 127 (a weight) * 512 < 2**24: float32 holds such sums exactly.

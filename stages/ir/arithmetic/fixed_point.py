@@ -5,12 +5,10 @@ Names follow gemmlowp's and TFLite's functions. Everything is computed in int64 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
+
 Integers = Array | int
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
+
 Pair = tuple[Array, Array]  # real and imaginary parts
 
 RADICES = (4, 2, 3, 5)

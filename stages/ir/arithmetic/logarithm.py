@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from stages.ir.arithmetic.fixed_point import (
-    Array,
     Integers,
     reciprocal,
     rounding_divide_by_pot,
     saturate,
     saturating_rounding_doubling_high_mul,
 )
+from stages.ir.arrays import Array
 
 # All in Q0.31.
 LN_2 = 1488522236

@@ -19,12 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
 
 POINT = 16  # bits after the point of logarithms
 WEIGHT_BITS = 16

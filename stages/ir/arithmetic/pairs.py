@@ -21,7 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array, multiply_by_quantized_multiplier
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from stages.ir.arrays import Array
 
 LEFT_SHIFT = 20
 Quant = tuple[float, int]

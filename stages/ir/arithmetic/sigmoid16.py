@@ -8,14 +8,11 @@ Qm.n has m integer and n fraction bits, m + n = 15. Everything is computed in in
 from __future__ import annotations
 
 from math import exp
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
-
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
 
 LOW, HIGH = -(1 << 15), (1 << 15) - 1
 # In Q0.15: exp(-1/8) and 1/3 for the polynomial around -1/8; exp(-2^i) for i from -2 on.

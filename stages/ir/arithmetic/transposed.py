@@ -13,12 +13,9 @@ so each phase has about taps / stride taps, slides over the input by one, and it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,11 @@
 stages.ir.operators has the classes of the operators, stages.ir.graph the graph.
 """
 
-from typing import TYPE_CHECKING
-
+from stages.ir.arrays import Array
 from stages.ir.layers.clamped import Clamped, Window, channel_constants, is_known_by_channel, per_channel
 from stages.ir.layers.layer import Layer, LayerOp, LayerView, Narrowed, RequestedLayout, Shifted, every_channel
 from stages.ir.layers.rounding import ROUNDINGS, Rounding
 from stages.ir.layers.tensor import ITEM_BYTES, DType, Quant, Tensor, storage_of
-
-if TYPE_CHECKING:
-    from stages.ir.layers.layer import Array
 
 __all__ = [
     "ITEM_BYTES",

@@ -7,14 +7,12 @@ Layers provide them with `LayerOp.reach`, `LayerOp.carries`, `LayerOp.alike` and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stages.ir.arrays import Array
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stages.ir.layers.tensor import Tensor
-
-    Array = npt.NDArray[Any]
 
 NEW = -1
 """In `LayerOp.carries`: the output's channel does not come from this input."""

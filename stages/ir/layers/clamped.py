@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.arrays import Array
 from stages.ir.layers.layer import LayerOp, LayerView, Shifted
 from stages.ir.layers.rounding import ROUNDINGS
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stages.ir.layers.channels import Kept, ValueRange
     from stages.ir.layers.tensor import Tensor
-
-    Array = npt.NDArray[Any]
 
 
 class Clamped(LayerOp):

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
+from stages.ir.arrays import Array
 from stages.ir.layers.tensor import Tensor
 from stages.ir.tensor_layout import Layout
 
 if TYPE_CHECKING:
     import numpy as np
-    import numpy.typing as npt
 
     from stages.ir.layers.channels import Kept, ValueRange
-
-    Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from stages.ir.arrays import Array
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stages.ir.layers.layer import LayerView
-
-    Array = npt.NDArray[Any]
 
 Rounding = Literal["double", "single", "steps", "wide", "real", "floor"]
 

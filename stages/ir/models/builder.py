@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.models.builder_lstm import LstmOperators
 from stages.ir.models.builder_shapes import ShapeOperators
 from stages.ir.models.stated_shapes import stated_shapes
@@ -34,8 +34,6 @@ from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.table import OPERATORS
 
 __all__ = ["BuildError", "ModelBuilder", "Tensor"]
-
-Array = npt.NDArray[Any]
 Pair = tuple[int, int]
 Quant = tuple[float, int]
 Scale = float | Sequence[float] | Array

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.models.tflite_writer import Tensor, TFLiteWriter
 from stages.ir.operators.lstm import GATES
 from stages.ir.operators.recurrent import ACTIVATIONS, GRU, RNN
 from stages.ir.operators.table import OPERATORS
 
-Array = npt.NDArray[Any]
 Quant = tuple[float, int]
 _TANH = 4
 

@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stages.ir.arithmetic import exact
+from stages.ir.arrays import Array
 from stages.ir.models.builder import ModelBuilder, Tensor
 
-Array = npt.NDArray[Any]
 Pair = tuple[int, int]
 Range = tuple[float, float]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from stages.ir.arrays import Array
 
 LOWERED = 128
 """Difference between the uint8 values of ONNX and the int8 tensors that represent them."""

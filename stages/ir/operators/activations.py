@@ -6,20 +6,18 @@ from collections.abc import Callable, Sequence
 from math import exp, expm1, inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.layers import LayerOp, Shifted, every_channel
+from stages.ir.layers import Array, LayerOp, LayerView, Shifted, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
 from stages.ir.operators.operation import Operation, Shape, Table
 from stages.ir.operators.raw_integers import RawInteger
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 from stages.ir.operators.wide_sqrt import WideSqrt
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def same_shape(operation: Operation) -> list[Shape]:

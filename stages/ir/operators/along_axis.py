@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
 from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _OUTPUTS = {2: "int32", 4: "int64"}  # by the schema's TensorType
 

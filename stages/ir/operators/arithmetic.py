@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted, every_channel
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.naming import named
 from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, Legalization, Operator, Quantization, Tensors
@@ -15,13 +15,11 @@ from stages.ir.operators.functions16 import PowerOfTwoSum
 from stages.ir.operators.half_even import HalfEven
 from stages.ir.operators.int32 import WideInteger
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 from stages.ir.operators.wide_div import WideDiv
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def broadcast(first: Shape, second: Shape) -> Shape | None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Table
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 class Cast(LayerOp):

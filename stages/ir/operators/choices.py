@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.arithmetic import binary_shape, broadcast
@@ -19,12 +19,10 @@ from stages.ir.operators.declaration import (
     Tensors,
 )
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 BOOL = ("bool",)
 LEFT_SHIFT = 8  # of 8-bit operands, before rescaling

@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp, Shifted, every_channel
+from stages.ir.layers import Array, LayerOp, LayerView, Shifted, every_channel
 from stages.ir.layers.channels import NEW, ValueRange, channels_of, labels
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
 from stages.ir.operators.declaration import MANY, MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor, TensorInfo
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
 _PACK = Table("PackOptions", "values_count:int axis:int")

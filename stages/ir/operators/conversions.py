@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import Clamped, LayerOp, Rounding, every_channel
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.activations import same_shape, unary_model
 from stages.ir.operators.declaration import COMPUTED, NARROW, Legalization, Operator, Tensors
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 class Requantize(Clamped):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from stages.ir.layers import Clamped, LayerOp
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView
 
 
 class Lines(LayerOp):

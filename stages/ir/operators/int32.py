@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import LayerOp
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
+from stages.ir.layers import Array, LayerOp, LayerView
 
 
 class WideInteger(LayerOp):

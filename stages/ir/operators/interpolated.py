@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
-
+from stages.ir.layers import Array, LayerOp, LayerView
 
 _BITS = {"logistic": 9, "tanh": 8}
 _MOST = {"logistic": ((1 << 15) - 1) << 10, "tanh": ((1 << 16) - 1) << 8}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
 from stages.ir.operators.resizing import RESIZE_BILINEAR_OPTIONS, RESIZED_SIZES, resized
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 FRACTION_BITS = 10  # of a position, for int8
 

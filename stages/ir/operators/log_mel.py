@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.declaration import EIGHT_BITS, Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
     from stages.ir.arithmetic.mel import LogMel
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import TensorInfo
 
 _ROLES = ("window", "edges", "ramps", "bias", "offset")

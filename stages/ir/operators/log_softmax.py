@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.layers import LayerOp, Shifted
+from stages.ir.layers import Array, LayerOp, LayerView, Shifted
 from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Tensors
 from stages.ir.operators.rows import last_axis
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 class LogSoftmax(LayerOp):

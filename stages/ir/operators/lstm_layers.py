@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from stages.ir.layers import LayerOp
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, Tensor
+from stages.ir.layers import Array, LayerOp, Tensor
 
 
 def sigmoid(values: Array) -> Array:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from stages.ir.layers import Clamped, Rounding
+from stages.ir.layers import Array, Clamped, LayerView, Rounding, Tensor
 from stages.ir.naming import named
 from stages.ir.operators.arithmetic import broadcast
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView, Tensor
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _OPTIONS = Table("BatchMatMulOptions", "adj_x:bool adj_y:bool asymmetric_quantize_inputs:bool", required=False)
 _RANKS = range(2, 6)

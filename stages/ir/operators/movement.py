@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from stages.ir.layers import LayerOp, Narrowed, Shifted
-from stages.ir.layers.channels import ValueRange, channels_of
+from stages.ir.layers import Array, LayerOp, LayerView, Narrowed, Shifted
+from stages.ir.layers.channels import Kept, ValueRange, channels_of
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
 from stages.ir.operators.declaration import (
@@ -26,13 +26,10 @@ from stages.ir.operators.declaration import (
 )
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.resizing import RESIZE_NEAREST_NEIGHBOR_OPTIONS, RESIZED_SIZES, image_shape, resized
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
-    from stages.ir.layers.channels import Kept
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
 _SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")

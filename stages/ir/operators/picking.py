@@ -7,18 +7,16 @@ from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp, Shifted
+from stages.ir.layers import Array, LayerOp, LayerView, Shifted
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
 from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor, TensorInfo
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 GATHER = Table("GatherOptions", "axis:int batch_dims:int")
 MIRROR_PAD = Table("MirrorPadOptions", "mode:byte")

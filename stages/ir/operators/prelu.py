@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.ir.layers import Clamped, Rounding
+from stages.ir.layers import Array, Clamped, LayerView, Rounding
 from stages.ir.naming import named
 from stages.ir.operators.arithmetic import binary_shape
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def _prelu(operation: Operation) -> list[Shape]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.operators.arithmetic import binary_shape
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
 
 _BY_ZERO = "LiteRT aborts on an integer divisor of 0; 8 and 16 bits: raw integers, scales are ignored"
 

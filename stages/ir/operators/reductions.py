@@ -7,17 +7,15 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted, every_channel
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, Tensor, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.axes import distinct_axes
 from stages.ir.operators.declaration import NUMBERS, Layout, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import Quant, SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView, Tensor
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import Quant, SingleOperatorBuilder
 
 _EXTREMES = (*NUMBERS, "int16", "bool")
 _REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)

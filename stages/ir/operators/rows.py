@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.ir.layers import LayerOp, Shifted
+from stages.ir.layers import Array, LayerOp, LayerView, Shifted
 from stages.ir.naming import named
 from stages.ir.operators.declaration import EIGHT_BITS, WIDE, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.interpolated import WideSoftmax
 from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 
 def last_axis(operation: Operation) -> list[Shape]:

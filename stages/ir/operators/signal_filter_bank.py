@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.declaration import Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
@@ -22,9 +22,6 @@ from stages.ir.operators.signal_options import (
     same_type,
 )
 from stages.ir.operators.signal_spectrum import signal_operator
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
 
 GAINS = 125  # entries of SignalPCAN's table: 3, and 4 for each power of two from 4 on, less 6
 _SNR_BITS, _OUTPUT_BITS = 12, 6

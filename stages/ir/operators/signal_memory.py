@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.signal_options import BOOLEAN, SIZE, frames_of, last_axis, options_of, output_types
 from stages.ir.operators.signal_spectrum import FFT_TYPES, signal_operator
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
 
 _MOST = (0, 1 << 20)  # samples or frames of an option
 States = tuple["Array", list["Array"]]

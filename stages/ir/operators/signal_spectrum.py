@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors
@@ -18,7 +18,6 @@ from stages.ir.operators.signal_options import SHIFT, constant, frames_of, last_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stages.ir.layers import Array, LayerView
 
 FFT_TYPES = {0: "float32", 2: "int32", 7: "int16"}  # by the schema's TensorType, which is the option T
 _MOST_LENGTH = 1 << 16  # of an FFT

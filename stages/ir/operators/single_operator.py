@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stages.ir.arrays import Array
+
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stages.ir.model_info import FileTensor
-
-    Array = npt.NDArray[Any]
 
 Quant = tuple[float, int]  # scale and zero point
 

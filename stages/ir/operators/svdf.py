@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.arithmetic.multipliers import Fixed, quantize_multiplier
-from stages.ir.layers import Clamped, LayerOp, Rounding, Shifted
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, Tensor
 from stages.ir.naming import named
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView, Tensor
     from stages.ir.model_info import FileTensor, TensorInfo
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _TABLE = Table("SVDFOptions", "rank:int activation:byte asymmetric_quantize_inputs:bool")
 _RELU = 1

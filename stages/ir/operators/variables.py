@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import LayerOp
+from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
 
 
 class Read(LayerOp):

@@ -7,18 +7,16 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.arithmetic.sliding import extent, places
-from stages.ir.layers import Shifted, Window, every_channel
+from stages.ir.layers import Array, LayerView, Shifted, Window, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.naming import named
 from stages.ir.operators.declaration import WIDE, Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
-from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor, TensorInfo
-    from stages.ir.operators.single_operator import SingleOperatorBuilder
 
 _CONV = Table("Conv2DOptions", "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one")
 _DEPTHWISE = Table(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, LayerView, Tensor
 from stages.ir.operators.floats import Float
 from stages.ir.packed import pack, unpack

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference.refusal import RunError, refusal
-
-Array = npt.NDArray[Any]
 
 
 def litert(kernels: str = "BUILTIN_REF") -> str:

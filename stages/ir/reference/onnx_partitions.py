@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.models.onnx_names import Traced
 from stages.ir.operators.table import onnx_operator
-from stages.ir.reference.interpreter import Array, Reference
+from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.onnx_session import part_of, session
 from stages.ir.reference.partitions import file_with, run_plug_in
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.models.onnx_names import OnnxNetwork, Traced, networks_from_json
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.table import OPERATORS
-from stages.ir.reference.interpreter import Array, Reference
+from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.onnx_partitions import CustomGraph, CustomPartitions
 from stages.ir.reference.onnx_session import session
 from stages.ir.reference.partitions import Partition, PartitionedReference, computed_by, file_with, reference_of

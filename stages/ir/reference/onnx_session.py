@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stages.ir.reference.interpreter import Array
+from stages.ir.arrays import Array
 from stages.ir.reference.onnx_products import unsigned_weights
 from stages.ir.reference.refusal import RunError
 

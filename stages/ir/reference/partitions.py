@@ -14,12 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.operation import Operation, listed
 from stages.ir.operators.table import OPERATORS, plugin_operators
-from stages.ir.reference.interpreter import Array, Reference, is_optimized, litert
+from stages.ir.reference.interpreter import Reference, is_optimized, litert
 from stages.ir.reference.refusal import RunError
 from stages.ir.reference.tflm import SignalReference, is_tflm, tflm
 from stages.support.messages import escape

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.tflite_writer import TFLiteWriter
 from stages.ir.operators.declaration import CUSTOM
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS
-from stages.ir.reference.interpreter import Array
 from stages.ir.reference.refusal import RunError
 from stages.support.messages.operator_error import operator_label
 

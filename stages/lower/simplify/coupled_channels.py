@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph
 from stages.ir.layers.channels import NEW, Kept, ValueRange, channels_of
 from stages.lower.simplify.repeated_channels import Repeats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import replace
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer, LayerOp, storage_of
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Concatenation, Graph, Layer, Move
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.casting import Cast

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer, LayerView, Tensor
 from stages.ir.layers.channels import Kept, channels_of
 from stages.lower.simplify.coupled_channels import CoupledChannels

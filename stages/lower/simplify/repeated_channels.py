@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer
 from stages.ir.layers.channels import channels_of, labels
 from stages.ir.reference.integer import to_logical

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
 from stages.ir.layers.channels import ValueRange
 from stages.ir.operators.casting import Cast

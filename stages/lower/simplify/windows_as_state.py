@@ -25,7 +25,7 @@ from math import prod
 
 import numpy as np
 
-from stages.ir.arithmetic.fixed_point import Array
+from stages.ir.arrays import Array
 from stages.ir.graph import Concatenation, Graph, Layer, Move, Tensor
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators.variables import Assign, Read, Slide

@@ -11,6 +11,7 @@ from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 from stages.ir.arithmetic.activation_bounds import BOUNDS
 from stages.ir.arithmetic.fixed_point import INT32_MAX, quantized_bound
 from stages.ir.arithmetic.sigmoid16 import sigmoid_table
+from stages.ir.arrays import Array
 from stages.ir.graph import Activation, Requantize, Tensor
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
@@ -19,7 +20,7 @@ from stages.ir.operators.wide_sqrt import WideSqrt
 from stages.quantize import function_tables, tables
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.interpolation import function_table, sigmoid_scaling
-from stages.quantize.operator import Array, Operator, dequantized, quantized
+from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.ir.arithmetic.fixed_point import Array, reciprocal
+from stages.ir.arithmetic.fixed_point import reciprocal
 from stages.ir.arithmetic.multipliers import power_of_two
+from stages.ir.arrays import Array
 from stages.ir.graph import Add, Mul, Tensor
 from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.ir.operators.functions16 import PowerOfTwoSum

@@ -6,12 +6,13 @@ import numpy as np
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Conv2D, Layout, Move, Tensor
 from stages.ir.layers import Rounding
 from stages.ir.operators.matmul import BatchMatmul
 from stages.quantize.arithmetic import LIMITS, Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import fold_constant_channels
-from stages.quantize.operator import Array, Operator, quantized
+from stages.quantize.operator import Operator, quantized
 from stages.quantize.patterns.operand import operand
 from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter

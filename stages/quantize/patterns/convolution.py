@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.layers import Rounding
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import fold_constant_channels
-from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
+from stages.quantize.operator import Operator, Parameters, activated, dequantized, reshaped, transposed
 from stages.quantize.real_products import breakpoint_tables, exact_multipliers, overflowing, sums
 from stages.quantize.requantization_breakpoints import requantization
 from stages.quantize.writer import GraphWriter

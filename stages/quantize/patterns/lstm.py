@@ -8,11 +8,12 @@ import numpy as np
 
 from stages.ir.arithmetic.multipliers import power_of_two
 from stages.ir.arithmetic.sigmoid16 import sigmoid_table
+from stages.ir.arrays import Array
 from stages.ir.operators.lstm import BIASES, CELL, HIDDEN, INPUT_WEIGHTS, RECURRENT_WEIGHTS, RESULT, FloatLstm, Lstm
 from stages.ir.operators.lstm_layers import LstmLayer
 from stages.ir.operators.wide_lstm import wide_lstm
 from stages.quantize.arithmetic import Fixed, float32_product, float32_ratio, quantize_multiplier
-from stages.quantize.operator import Array, Operator
+from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
 
 _GATE_SCALE = 2.0**-12  # scale of the gates before their activations

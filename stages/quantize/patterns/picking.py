@@ -10,9 +10,10 @@ from math import prod
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Move, Tensor
 from stages.ir.operators.picking import REFLECT, Gather, Pick
-from stages.quantize.operator import Array, Operator
+from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands
 from stages.quantize.patterns.shapes import intermediate, reshaped
 from stages.quantize.writer import GraphWriter

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from stages.ir.arithmetic.activation_bounds import BOUNDS
+from stages.ir.arrays import Array
 from stages.ir.operators.svdf import FloatSvdf, NarrowSvdf, Svdf, multipliers
-from stages.quantize.operator import Array, Operator
+from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
 
 

@@ -15,10 +15,11 @@ import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.ir.arithmetic.transposed import PhaseAxis, phase_weights
+from stages.ir.arrays import Array
 from stages.ir.graph import Concatenation, Conv2D, Layout, Move, Tensor
 from stages.ir.layers import Rounding
 from stages.quantize.constant_channels import fold_constant_channels
-from stages.quantize.operator import Array, Operator, activated, dequantized
+from stages.quantize.operator import Operator, activated, dequantized
 from stages.quantize.patterns.convolution import (
     check_results,
     columns_of,

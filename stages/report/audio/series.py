@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.tensor_layout import LOGICAL
 from stages.verify.records import Port, Records
 
-Array = npt.NDArray[Any]
 MOST_CLASSES = 12  # an output with more elements is no score, unless `classes` names them
 DECISION = "detected"  # end of the name of an output with decisions
 

@@ -15,15 +15,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from stages.backends.accelerators.floor_rounding import MultiplierLimits, ScaleConstants, Sum, sum_of_two, weighted
 from stages.backends.kernels.eight_bit import centred_weights
+from stages.ir.arrays import Array
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
-
-Array = npt.NDArray[Any]
 T = TypeVar("T")
 LEAST_BITS = 2
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from stages.import_model.onnx.operators.weights import Weights, integer_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
-from stages.import_model.onnx.values import Array, Constant, Dequantized, TensorView, image_order
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView, image_order
 from stages.ir.arithmetic.sliding import extent, places
+from stages.ir.arrays import Array
 from stages.ir.models.onnx_names import Traced
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed

@@ -9,8 +9,9 @@ import numpy as np
 
 from stages.import_model.onnx.operators.tables import lower_to_table, requantized
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in, clip_bounds
-from stages.import_model.onnx.values import Array, Constant, Dequantized, Order, TensorView, plain_order
+from stages.import_model.onnx.values import Constant, Dequantized, Order, TensorView, plain_order
 from stages.ir.arithmetic.pairs import Pair, exact_halves, nearest_multipliers
+from stages.ir.arrays import Array
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed

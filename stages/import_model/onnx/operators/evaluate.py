@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx
 
 from stages.import_model.onnx.translation import Node, Translation
-from stages.import_model.onnx.values import Array
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused
 
 Subgraph = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]

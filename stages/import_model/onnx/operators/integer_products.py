@@ -15,7 +15,8 @@ from stages.import_model.onnx.operators.convolution import convolve
 from stages.import_model.onnx.operators.products import connect
 from stages.import_model.onnx.operators.weights import Weights, integer_bias
 from stages.import_model.onnx.translation import Node, Out, Translation
-from stages.import_model.onnx.values import Array, Constant, TensorView
+from stages.import_model.onnx.values import Constant, TensorView
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
 
 _HINT = "It must be followed by Cast, Mul by a constant, optional Add of a constant, optional Relu, and QuantizeLinear."

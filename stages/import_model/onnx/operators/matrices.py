@@ -10,7 +10,8 @@ import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import with_rank
 from stages.import_model.onnx.translation import Node, Out, Translation
-from stages.import_model.onnx.values import Array, Constant, Dequantized, TensorView, Value, plain_order
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView, Value, plain_order
+from stages.ir.arrays import Array
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed

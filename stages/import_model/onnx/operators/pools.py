@@ -14,7 +14,8 @@ from stages.import_model.onnx.operators.convolution import Pads, Window, as_imag
 from stages.import_model.onnx.operators.evaluate import evaluated
 from stages.import_model.onnx.operators.weights import Weights
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, check_rank
-from stages.import_model.onnx.values import Array, Dequantized, TensorView
+from stages.import_model.onnx.values import Dequantized, TensorView
+from stages.ir.arrays import Array
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 

@@ -12,7 +12,8 @@ from stages.import_model.onnx.operators.elementwise import broadcast_together, r
 from stages.import_model.onnx.operators.matrices import einsum, integers_behind, multiply, product
 from stages.import_model.onnx.operators.weights import Weights, integer_bias, is_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
-from stages.import_model.onnx.values import Array, Constant, Dequantized, TensorView, plain_order
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView, plain_order
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from stages.import_model.onnx.operators.movement import reversed_along, slice_view
 from stages.import_model.onnx.states import assign, read
 from stages.import_model.onnx.translation import Node, Translation
-from stages.import_model.onnx.values import Array, Constant, TensorView, plain_order
+from stages.import_model.onnx.values import Constant, TensorView, plain_order
+from stages.ir.arrays import Array
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 

@@ -7,7 +7,8 @@ import numpy as np
 from stages.import_model.onnx.operators.evaluate import evaluated
 from stages.import_model.onnx.operators.movement import Mover
 from stages.import_model.onnx.translation import Node, Translation, check_rank
-from stages.import_model.onnx.values import Array, Dequantized, TensorView, image_order, permuted
+from stages.import_model.onnx.values import Dequantized, TensorView, image_order, permuted
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
 
 

@@ -9,7 +9,8 @@ import onnx
 
 from stages.import_model.onnx.operators.evaluate import Subgraph, evaluated, part, run
 from stages.import_model.onnx.translation import Node, Out, Translation
-from stages.import_model.onnx.values import Array, Dequantized, TensorView
+from stages.import_model.onnx.values import Dequantized, TensorView
+from stages.ir.arrays import Array
 from stages.ir.models.onnx_names import LOWERED
 
 

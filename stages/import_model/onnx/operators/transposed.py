@@ -11,7 +11,8 @@ import numpy as np
 from stages.import_model.onnx.operators.convolution import as_image, from_image
 from stages.import_model.onnx.operators.weights import Weights, integer_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
-from stages.import_model.onnx.values import Array, Constant, Dequantized, TensorView
+from stages.import_model.onnx.values import Constant, Dequantized, TensorView
+from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
 
 

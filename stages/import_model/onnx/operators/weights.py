@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stages.import_model.onnx.values import Array, Constant, TensorView
+from stages.import_model.onnx.values import Constant, TensorView
+from stages.ir.arrays import Array
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.operators.operation import Refused, listed
 

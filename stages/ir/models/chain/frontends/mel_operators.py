@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import log2
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.models.builder import Tensor
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.mel import MelFrontend
 from stages.ir.models.chain.frontends.signal_builder import SignalBuilder
 from stages.support.messages.stage_error import StageError
-
-Array = npt.NDArray[Any]
 
 _ONE = 1 << 16  # 1 of a logarithm
 _MOST_SHIFT, _MOST_BIAS = 46, 1 << 60

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stages.ir.arrays import Array
 from stages.ir.models.chain.frontends.float_log import log1p
 from stages.ir.models.chain.frontends.microfrontend import FILTER_BITS
 from stages.support.messages.stage_error import StageError
-
-Array = npt.NDArray[Any]
 
 WINDOW_BITS = 12  # after the point
 _BLOCK, _ALIGNMENT = 4, 2  # weights per block; a filter starts at a multiple of the alignment
