@@ -1,9 +1,13 @@
-"""Rows of two operands for operands.h, from the tensors or from tiles."""
+"""Kernels of two operands: rows for operands.h, from the tensors or from tiles."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.kernels.eight_bit import not_eight_bit
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, Broadcast, broadcast
 from stages.backends.riscv.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiles
 
@@ -12,18 +16,53 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.kernels.structure import Structure
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 
 ROWS = ("rows", "count", "step0", "step1", "row0", "row1")
-SOURCE, HEADER = "expand.c", "expand.h"  # of operands that are written out
 REGISTER = 60.0  # instructions for a register of elements, roughly
 WORTH = 0.97  # of a layer's instructions: what is written out needs scratch, and code
 
 
-def structures(
+class Operands(Kernel):
+    """An operator of two 8-bit tensors that broadcast, four elements per 32-bit lane; two roundings.
+
+    Its C is in <operator>.c; operands that are written out are in expand.c.
+
+    structure  of its C: ROWS, then `fields`
+    loop       instructions, as measured
+    """
+
+    row_alignment = 8
+    estimate_error = 1.25
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    in_place = True
+    structure: ClassVar[Structure]
+    loop: ClassVar[Loop]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view) or _why_not_rows(view, target) or self.why_not_arithmetic(view)
+
+    @abstractmethod
+    def why_not_arithmetic(self, view: LayerView) -> str:
+        """Return why the kernel's results could differ from the reference, '' if they cannot."""
+
+    @abstractmethod
+    def fields(self, view: LayerView) -> dict[str, int]:
+        """Return the fields of the structure, without ROWS."""
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        return _structures(view, target, self.structure, self.fields(view))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        return _lowering(view, target, f"rvp_{view.op.op}_s8", self.structure)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        calls = plan(view, target)
+        return _cost(calls, target.word_bits // 8, self.loop) if isinstance(calls, Broadcast) else calls.cost(self.loop)
+
+
+def _structures(
     view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
     """Return the layer's constants: `structure` with ROWS for its calls and for a shorter last call."""
@@ -43,7 +82,7 @@ def _fields(rows: Axis, count: int, steps: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(ROWS, (rows.extent, count, *steps, *rows.strides[1:]), strict=True))
 
 
-def lowering(view: LayerView, target: Target, function: str, structure: Structure) -> Lowering:
+def _lowering(view: LayerView, target: Target, function: str, structure: Structure) -> Lowering:
     """Build the layer as calls of `function(x0, x1, y, fields)`."""
     calls = plan(view, target)
     if isinstance(calls, Broadcast):
@@ -71,7 +110,7 @@ def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
     return tiled_calls if computed + tiled_calls.cost(AROUND) < most else untiled
 
 
-def why_not_rows(view: LayerView, target: Target) -> str:
+def _why_not_rows(view: LayerView, target: Target) -> str:
     """Return why the kernels cannot process rows of registers, '' if they can."""
     try:
         plan(view, target)
@@ -90,12 +129,6 @@ def _why_not_as_they_are(calls: Broadcast, register: int) -> str:
     if any(axis.strides[number] % register for axis in around for number in stepping):
         return f"rows of an input do not begin at a multiple of {register}"
     return ""
-
-
-def instructions(view: LayerView, target: Target, loop: Loop) -> float:
-    """Return the instructions of the layer for a kernel function with these costs."""
-    calls = plan(view, target)
-    return _cost(calls, target.word_bits // 8, loop) if isinstance(calls, Broadcast) else calls.cost(loop)
 
 
 def _cost(rows_plan: Broadcast, register: int, loop: Loop) -> float:

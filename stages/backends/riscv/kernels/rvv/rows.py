@@ -4,45 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
-from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.resize import Resize8
-from stages.backends.kernels.tir.strides import logical_strides
+from stages.backends.kernels.softmax import RowSoftmax
 from stages.backends.riscv.kernels.rvv.turns import turns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-
     from stages.backends.targets.spec import Target
     from stages.ir.graph import LayerView
 
 _FEW = 32  # as in resize.c
 
 
-class Softmax(Kernel):
+class Softmax(RowSoftmax):
     """Softmax one row at a time; exponentials are gathered from a table."""
 
     name = "rvv.softmax"
-    estimate_error = 1.25
-    ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
     sources = ("softmax.c", "row_vectors.S")
     headers: ClassVar[tuple[str, ...]] = ("rows.h",)
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        for tensor in (*view.inputs, *view.outputs):
-            if tensor.shape[-1] > 1 and logical_strides(tensor)[-1] != 1:
-                return f"the row elements of {tensor.name} are not neighbours in memory"
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        return {"exp": view.constant("exp")}
-
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.softmax import softmax
-
-        return softmax(view, f"rvv_softmax_{SUFFIX[view.inputs[0].dtype]}")
+    function = "rvv_softmax"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts: 27 per turn, 180 per row."""
