@@ -19,7 +19,7 @@
  * Narrowing reverses this: q4 and q6 are interleaved to the even channels, q5 and q7 to the odd channels, and both to 16 bytes.
  * 116 instructions (clipped: 122) for 144 multiply-accumulates and 16 outputs.
  */
-#include "mve_asm.h"
+#include "depthwise_asm.h"
 
 #define FIELD_PIXEL 8
 #define FIELD_FLIP 24                  /* then zero_point, low, high */
@@ -44,18 +44,6 @@
     vmovlb.s16 q5, q3
     vmovlt.s16 q6, q2
     vmovlt.s16 q7, q3
-.endm
-
-    /* q2 and q3 to the sums. */
-.macro add_products
-    vmovlb.s16 q0, q2
-    vmovlt.s16 q1, q2
-    vadd.i32 q4, q4, q0
-    vadd.i32 q6, q6, q1
-    vmovlb.s16 q0, q3
-    vmovlt.s16 q1, q3
-    vadd.i32 q5, q5, q0
-    vadd.i32 q7, q7, q1
 .endm
 
     /* Taps \tap and the next; their activations are at \x0 and at \x1, which is loaded twice, then at \again. */
@@ -112,18 +100,7 @@
     ldrd r10, r6, [r7, #FIELD_FLIP]    /* and zero_point */
     ldrd r8, r9, [r7, #(FIELD_FLIP + 8)]
 1:  window (16 * \stride)
-    scale_vector q4, 0, \mode
-    scale_vector q5, 1, \mode
-    scale_vector q6, 2, \mode
-    scale_vector q7, 3, \mode
-    vqmovnb.s32 q4, q4
-    vqmovnb.s32 q5, q5
-    vqmovnt.s32 q4, q6
-    vqmovnt.s32 q5, q7
-    vqadd.s16 q4, q4, r6
-    vqadd.s16 q5, q5, r6
-    vqmovnb.s16 q4, q4
-    vqmovnt.s16 q4, q5
+    sums_to_bytes \mode, r6
     .ifc \clipped,_clipped
     vdup.8 q0, r8
     vdup.8 q1, r9

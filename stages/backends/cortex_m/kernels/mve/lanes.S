@@ -22,8 +22,6 @@
  * An odd number of taps begins with a single one. Instructions for 16 outputs: 45, 52, 66, 73 for one to four taps; from 5 on 49
  * (odd) or 57 (even), plus 23 for each further pair. Mode lowered takes 8 more; clipped takes 4 more, or 6 from three taps on.
  */
-#include "mve_asm.h"
-
 #define LOW 0                          /* the frame: vectors that clip */
 #define HIGH 16
 #define FLIP 32
@@ -55,6 +53,8 @@
 #define x_step r4
 #define y_step r5
 #define zero_point r6
+
+#include "depthwise_asm.h"
 
     /* Adds the products of one tap, or the sums of two taps, in q4 and q5, to the sums of all taps. */
 .macro widen
@@ -111,14 +111,7 @@
     vldrb.8 q0, [\b]
     vmullt.s8 q0, q0, q1
     vadd.i16 q3, q3, q0
-    vmovlb.s16 q0, q2
-    vmovlt.s16 q1, q2
-    vadd.i32 q4, q4, q0
-    vadd.i32 q6, q6, q1
-    vmovlb.s16 q0, q3
-    vmovlt.s16 q1, q3
-    vadd.i32 q5, q5, q0
-    vadd.i32 q7, q7, q1
+    add_products
 .endm
 
 .macro sums_1
@@ -179,18 +172,7 @@
 
     /* The sums to bytes at y. */
 .macro put mode, clipped, clips_in_registers
-    scale_vector q4, 0, \mode
-    scale_vector q5, 1, \mode
-    scale_vector q6, 2, \mode
-    scale_vector q7, 3, \mode
-    vqmovnb.s32 q4, q4
-    vqmovnb.s32 q5, q5
-    vqmovnt.s32 q4, q6
-    vqmovnt.s32 q5, q7
-    vqadd.s16 q4, q4, zero_point
-    vqadd.s16 q5, q5, zero_point
-    vqmovnb.s16 q4, q4
-    vqmovnt.s16 q4, q5
+    sums_to_bytes \mode, zero_point
     .ifc \clipped,_clipped
     .ifeq \clips_in_registers
     vldrw.32 q2, [sp, #LOW]
@@ -252,35 +234,7 @@
 3:  sums_\taps
     add x, x, x_step
     put \mode, \clipped, \clips_in_registers
-    .if \few
-    le lr, 3b
-    .else
-    subs r7, r7, #1
-    bne.w 3b
-    .endif
-    ldrd r12, r8, [sp, #X_ROW]         /* and rows that are left */
-    add x, x, r12
-    subs r8, r8, #1
-    str r8, [sp, #ROWS_LEFT]
-    bne.w 2b
-    ldr r12, [sp, #CHANNELS]
-    subs r12, r12, #16
-    ble 4f
-    str r12, [sp, #CHANNELS]
-    cmp r12, #16
-    it hs
-    movhs r12, #16
-    ldrd x, y, [sp, #X]
-    add x, x, r12
-    add y, y, r12
-    strd x, y, [sp, #X]
-    ldr r7, [sp, #FIELDS]
-    ldr r12, [r7, #FIELD_GROUP_BYTES]
-    add constants, constants, r12
-    b.w 1b
-4:  add sp, sp, #FRAME
-    vpop {d8-d15}
-    pop {r4-r11, pc}
+    next_group \few, 16, r12, r8
     end_function mve_lanes_\taps\()_\mode\clipped
 .endm
 

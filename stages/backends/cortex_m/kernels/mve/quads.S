@@ -16,8 +16,6 @@
  * Instructions for 4 outputs: 13, 19, 24, 29 for one to four taps; from 5 on 18 (odd) or 24 (even), plus 12 for each further pair.
  * Mode lowered takes 2 more.
  */
-#include "mve_asm.h"
-
 #define X 0                            /* first tap of the quad; loaded with Y by one ldrd */
 #define Y 4
 #define X_ROW 8                        /* with ROWS_LEFT one ldrd */
@@ -45,6 +43,8 @@
 #define x_step r9
 #define y_step r10
 #define zero_point r12
+
+#include "depthwise_asm.h"
 
 .macro first_tap
     vldrb.s32 q0, [x]
@@ -170,35 +170,7 @@
     vpst
     vstrbt.32 q7, [y]
     add y, y, y_step
-    .if \few
-    le lr, 3b
-    .else
-    subs r7, r7, #1
-    bne.w 3b
-    .endif
-    ldrd r4, r5, [sp, #X_ROW]          /* and rows that are left */
-    add x, x, r4
-    subs r5, r5, #1
-    str r5, [sp, #ROWS_LEFT]
-    bne.w 2b
-    ldr r4, [sp, #CHANNELS]
-    subs r4, r4, #4
-    ble 4f
-    str r4, [sp, #CHANNELS]
-    cmp r4, #4
-    it hs
-    movhs r4, #4
-    ldrd x, y, [sp, #X]
-    add x, x, r4
-    add y, y, r4
-    strd x, y, [sp, #X]
-    ldr r7, [sp, #FIELDS]
-    ldr r4, [r7, #FIELD_GROUP_BYTES]
-    add constants, constants, r4
-    b.w 1b
-4:  add sp, sp, #FRAME
-    vpop {d8-d15}
-    pop {r4-r11, pc}
+    next_group \few, 4, r4, r5
     end_function mve_quads_\taps\()_\mode
 .endm
 
