@@ -12,42 +12,18 @@
  */
 #include "rvv_asm.h"
 
+    .set offset, 0
+    .macro fields names:vararg
+    .irp name, \names
+    .set \name, offset
+    .set offset, offset + 4
+    .endr
+    .endm
+
     /* struct rvv_depthwise */
-    .set LANES, 0
-    .set VECTOR, 4
-    .set ELEMENTS, 8
-    .set VECTORS, 12
-    .set TAIL, 16
-    .set Y_STEP, 20
-    .set X_STEP, 24
-    .set COLUMN1, 28
-    .set COLUMN2, 32
-    .set GROUP_X, 36
-    .set GROUP_Y, 40
-    .set ZERO_POINT, 44
-    .set LOW, 48
-    .set HIGH, 52
-    .set TAPS, 56
-    .set TAP_ROWS, 60
-    .set TAP_COLUMNS, 64
-    .set HEIGHT, 68
-    .set ROW, 72
-    .set TOP, 76
-    .set OUT_HEIGHT, 80
-    .set OUT_ROW, 84
-    .set LINE, 88
-    .set LINE_STEP, 92
-    .set RING, 96
-    .set SPAN, 100
-    .set LOADED, 104
-    .set SKIPPED, 108
-    .set FILL, 112
-    .set IS_UNSIGNED, 116
-    .set PHASES, 120
-    .set CHUNK, 124
-    .set CHUNK_STEP, 128
-    .set CHANNELS, 132
-    .set PIXEL_STEP, 136
+    fields LANES, VECTOR, ELEMENTS, VECTORS, TAIL, Y_STEP, X_STEP, COLUMN1, COLUMN2, GROUP_X, GROUP_Y, ZERO_POINT, LOW, HIGH
+    fields TAPS, TAP_ROWS, TAP_COLUMNS, HEIGHT, ROW, TOP, OUT_HEIGHT, OUT_ROW, LINE, LINE_STEP, RING, SPAN, LOADED, SKIPPED
+    fields FILL, IS_UNSIGNED, PHASES, CHUNK, CHUNK_STEP, CHANNELS, PIXEL_STEP
 
     /* `operation` on the sums of `count` vectors */
     .macro sums count, operation, operands:vararg
