@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.backends.kernels.tir.fixed_point import select
+from stages.backends.kernels.tir.fixed_point import select, widen
+
+if TYPE_CHECKING:
+    from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 
@@ -43,6 +46,15 @@ def padded(
     """
     iy, ix = taps(op, output, position)
     return select(inside(iy, image[0], ix, image[1]), load(iy, ix), outside)
+
+
+def activation(
+    view: LayerView, x: Any, output: tuple[Expr, Expr], position: tuple[Expr, Expr], channel: Expr, offset: int = 0
+) -> Expr:
+    """Return x[row, column, channel] of a window element, the zero point outside of the image; int32, less `offset`."""
+    op = view.op
+    outside = op.input_zero_point - offset
+    return padded(op, x.shape[:2], output, position, lambda iy, ix: widen(x[iy, ix, channel]) - offset, outside)
 
 
 def gathered_element(

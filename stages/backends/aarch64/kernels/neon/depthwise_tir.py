@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, requantize, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.window import activation
 
 if TYPE_CHECKING:
     from stages.backends.kernels.kernel import Lowering
@@ -40,18 +40,15 @@ def _group(view: LayerView, group: Group) -> Block:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
-    # What stands outside of the image, and what is subtracted from every activation
+    # What is subtracted from every activation
     offset = INT8_OFFSET[x.dtype] if group.int8_activations else op.input_zero_point
-    outside = op.input_zero_point - offset
 
     def meaning(b: Any) -> None:
         with loop(("oy", out_height), ("ox", out_width), ("lane", group.channels)) as (oy, ox, lane):
             store(b.acc, b.params[0, lane], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-                activation = padded(
-                    op, (height, width), (oy, ox), (ky, kx), lambda iy, ix: widen(b.x[iy, ix, lane]) - offset, outside
-                )
-                store(b.acc, b.acc[0] + activation * widen(group.weight(b.weights, ky, kx, lane)), 0)
+                value = activation(view, b.x, (oy, ox), (ky, kx), lane, offset)
+                store(b.acc, b.acc[0] + value * widen(group.weight(b.weights, ky, kx, lane)), 0)
             shift = b.params[2, lane] + 31 if op.rounds_once else b.params[2, lane]
             scaled = requantize(b.acc[0], b.params[1, lane], shift, op.rounding)
             store(b.y, output(view, scaled), oy, ox, lane)

@@ -19,8 +19,8 @@ from stages.backends.cortex_m.kernels.arm_dsp.channels import (
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import half_word
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def depthwise(view: LayerView) -> Lowering:
     """Loop over images."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    _, height, width, channels = x.shape
+    channels = x.shape[3]
     _, out_height, out_width, count = y.shape
     planar = y.layout == "NCHW"
     x_shape, y_shape = x.shape[1:], (count, out_height, out_width) if planar else y.shape[1:]
@@ -42,7 +42,7 @@ def depthwise(view: LayerView) -> Lowering:
         """Add up and scale the sum of a block's lane, whose words `word` returns."""
         store(b.acc, word(lane), 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-            value = padded(op, (height, width), at, (ky, kx), lambda iy, ix: widen(b.x[iy, ix, c]), op.input_zero_point)
+            value = activation(view, b.x, at, (ky, kx), c)
             weight = half_word(word(BLOCK + (ky * op.kernel[1] + kx) * 2 + lane % 2), lane // 2)
             store(b.acc, b.acc[0] + value * weight, 0)
         scale = [word(scale_from + number * BLOCK + lane) for number in range(scale_words(view))]

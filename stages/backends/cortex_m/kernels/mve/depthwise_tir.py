@@ -10,8 +10,8 @@ from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, group_coun
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
 
 if TYPE_CHECKING:
@@ -41,14 +41,7 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
             at = behind + T.truncmod(lane, 4) * 4 + T.truncdiv(lane, 4)
             store(b.acc, b.constants[at], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-                value = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, lane]) - offset,
-                    op.input_zero_point - offset,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), lane, offset)
                 first = (ky * op.kernel[1] + kx) * (GROUP // 4) + T.truncdiv(lane, 4)
                 weight = byte(b.constants[first], T.truncmod(lane, 4))
                 store(b.acc, b.acc[0] + value * weight, 0)

@@ -11,8 +11,8 @@ from stages.backends.cortex_m.kernels.mve.lines import GROUP
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
 
 if TYPE_CHECKING:
@@ -39,14 +39,7 @@ def _block(lanes: Lanes, part: ChannelGroup) -> Block:
             at = T.truncmod(lane, 4) * 4 + T.truncdiv(lane, 4) if width_of_lanes == GROUP else lane
             store(b.acc, b.constants[group, at], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-                value = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, c]) - offset,
-                    op.input_zero_point - offset,
-                )
+                value = activation(lanes.view, b.x, (oy, ox), (ky, kx), c, offset)
                 word = 3 * width_of_lanes + (ky * op.kernel[1] + kx) * quads + T.truncdiv(lane, 4)
                 weight = byte(b.constants[group, word], T.truncmod(lane, 4))
                 store(b.acc, b.acc[0] + value * weight, 0)

@@ -10,7 +10,7 @@ from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, Strips
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.window import activation
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
@@ -30,14 +30,7 @@ def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) 
         with loop(*loops) as (oy, ox, lane, j):
             store(b.acc, b.params[j, lane, 0], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-                value = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, lane]) - offset,
-                    op.input_zero_point - offset,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), lane, offset)
                 weight: Any = 0
                 for part in range(parts):
                     weight = weight + widen(b.weights[j, lane, part, strips.tap(ky, kx)])

@@ -8,8 +8,8 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
-from stages.backends.kernels.tir.fixed_point import output, select, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output, select
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.plane_layout import PLANES, Plane
 from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize_any, requantize_once
@@ -26,7 +26,6 @@ def _image(view: LayerView, plane: Plane) -> Block:
     Channel lane * 4 + j of a group has its constants in params[group, :, j, lane].
     """
     op, x, y, lanes = view.op, view.inputs[0], view.outputs[0], plane.lanes
-    _, height, width, _ = x.shape
     offset, taps, split = INT8_OFFSET[x.dtype], plane.taps(view), is_split(view)
     groups = plane.groups(view)
 
@@ -44,19 +43,12 @@ def _image(view: LayerView, plane: Plane) -> Block:
         lane, j = T.truncdiv(within, 4), T.truncmod(within, 4)
         store(b.acc, b.params[group, 0, j, lane], 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-            activation = padded(
-                op,
-                (height, width),
-                (oy, ox),
-                (ky, kx),
-                lambda iy, ix: widen(b.x[iy, ix, T.truncdiv(c, op.depth_multiplier)]) - offset,
-                op.input_zero_point - offset,
-            )
+            value = activation(view, b.x, (oy, ox), (ky, kx), T.truncdiv(c, op.depth_multiplier), offset)
             row, column = (kx, ky) if plane.exchanged else (ky, kx)
             weight = weight_of(b, row, column, (group, j, lane))
             if split:
                 weight = weight + weight_of(b, row + plane.kernel[0], column, (group, j, lane))
-            store(b.acc, b.acc[0] + activation * weight, 0)
+            store(b.acc, b.acc[0] + value * weight, 0)
         marks = [b.params[group, 2, register, lanes - 1] for register in (0, 1)]
         multiplier, rounder = (b.params[group, n, j, lane] for n in (1, 2))
         unmarked = T.bitwise_and(multiplier, 0x7FFFFFFF)

@@ -9,8 +9,8 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
-from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
 from stages.backends.riscv.kernels.rvp.strips import group_channels
@@ -27,7 +27,6 @@ def _image(view: LayerView, lanes: int, fields: Structure) -> Block:
     Channel lane * 4 + j of a group has its constants in params[group, :, j, lane].
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    _, height, width, _ = x.shape
     offset, quads = INT8_OFFSET[x.dtype], -(-prod(op.kernel) // 4)
     groups = group_channels(op.out_channels, lanes)
     size = len(groups[0])
@@ -39,17 +38,10 @@ def _image(view: LayerView, lanes: int, fields: Structure) -> Block:
             lane, j = T.truncdiv(within, 4), T.truncmod(within, 4)
             store(b.acc, b.params[group, 0, j, lane], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-                activation = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, channel]) - offset,
-                    op.input_zero_point - offset,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), channel, offset)
                 tap = ky * op.kernel[1] + kx
                 weight = byte(b.params[group, 3 + T.truncdiv(tap, 4), j, lane], T.truncmod(tap, 4))
-                store(b.acc, b.acc[0] + activation * weight, 0)
+                store(b.acc, b.acc[0] + value * weight, 0)
             marks = [b.params[group, 2, register, lanes - 1] for register in (0, 1)]
             multiplier, rounder = (b.params[group, n, j, lane] for n in (1, 2))
             scaled = requantize_any(b.acc[0], multiplier, rounder, *marks)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.backends.kernels.tir.fixed_point import output, select, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output, select
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.base import one_rounding_of
 from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
@@ -42,19 +42,12 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
             lane, j = T.truncdiv(channel, 4), T.truncmod(channel, 4)
             store(b.acc, b.params[j, 3, lane], 0)
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
-                activation = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, channel]),
-                    op.input_zero_point,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), channel)
                 row, column = (kx, ky) if exchanged else (ky, kx)
                 weight = byte(b.params[j, row, lane], column)
                 if split:
                     weight = weight + byte(b.params[j, row + 6, lane], column)
-                store(b.acc, b.acc[0] + activation * weight, 0)
+                store(b.acc, b.acc[0] + value * weight, 0)
             marks = [b.params[0, row, lanes - 1] for row in (4, 5)]
             unmarked, rounder = T.bitwise_and(b.params[j, 4, lane], 0x7FFFFFFF), b.params[j, 5, lane]
             once = requantize_once(view, b.acc[0], unmarked, half_of(rounder, 0))

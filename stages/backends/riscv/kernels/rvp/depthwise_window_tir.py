@@ -8,8 +8,8 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
-from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.fixed_point import output
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
 from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split
@@ -26,7 +26,6 @@ def _image(view: LayerView, lines: Lines) -> Block:
     Channel lane * 4 + j of a group has its constants in params[group, j, :, lane].
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    _, height, width, _ = x.shape
     lanes, words, split = lines.lanes, lines.words, is_split(view)
     rows, row_words, offset = lines.kernel[0], len(words.starts), INT8_OFFSET[x.dtype]
     groups = group_channels(op.out_channels, lanes)
@@ -42,19 +41,12 @@ def _image(view: LayerView, lines: Lines) -> Block:
 
         store(b.acc, b.params[group, j, 0, lane], 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-            activation = padded(
-                op,
-                (height, width),
-                (oy, ox),
-                (ky, kx),
-                lambda iy, ix: widen(b.x[iy, ix, T.truncdiv(c, op.depth_multiplier)]) - offset,
-                op.input_zero_point - offset,
-            )
+            value = activation(view, b.x, (oy, ox), (ky, kx), T.truncdiv(c, op.depth_multiplier), offset)
             row, column = (kx, ky) if lines.exchanged else (ky, kx)
             factor = weight(row, column)
             if split:
                 factor = factor + weight(row + rows, column)
-            store(b.acc, b.acc[0] + activation * factor, 0)
+            store(b.acc, b.acc[0] + value * factor, 0)
         marks = [b.params[group, register, 2, lanes - 1] for register in (0, 1)]
         multiplier, rounder = (b.params[group, j, n, lane] for n in (1, 2))
         store(b.y, output(view, requantize_any(b.acc[0], multiplier, rounder, *marks)), oy, ox, c)

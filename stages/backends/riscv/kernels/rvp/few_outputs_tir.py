@@ -10,7 +10,7 @@ from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.matrix import depth_of, run_elements
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.window import activation
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _image(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Block:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    _, height, width, channels = x.shape
+    channels = x.shape[3]
     run = run_elements(view)
     runs, steps = depth_of(view) // run, -(-run // load_bytes)
 
@@ -29,17 +29,10 @@ def _image(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> B
         with loop(("oy", y.shape[1]), ("ox", y.shape[2]), ("unit", op.out_channels)) as (oy, ox, unit):
             store(b.acc, b.params[unit, 0, 0], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1]), ("c", channels)) as (ky, kx, c):
-                activation = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, c]),
-                    op.input_zero_point,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), c)
                 element = (ky * op.kernel[1] + kx) * channels + c
                 weight = b.weights[unit, T.truncdiv(element, run), T.truncmod(element, run)]
-                store(b.acc, b.acc[0] + activation * widen(weight), 0)
+                store(b.acc, b.acc[0] + value * widen(weight), 0)
             multiplier = T.bitwise_and(b.params[unit, 1, 0], 0x7FFFFFFF)
             marks = (b.params[unit, n, lanes - 1] for n in (2, 1))
             store(b.y, output(view, requantize_any(b.acc[0], multiplier, b.params[unit, 2, 0], *marks)), oy, ox, unit)

@@ -9,7 +9,7 @@ from tvm.tirx.script.builder import ir as T
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.window import activation
 from stages.backends.riscv.kernels.rvp.quad_lines import QUADS, QuadLines
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 def _image(view: LayerView, lines: QuadLines) -> Block:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    _, height, width, _ = x.shape
     lanes, offset, quads = lines.lanes, INT8_OFFSET[x.dtype], len(lines.quads)
 
     def meaning(b: Any) -> None:
@@ -34,18 +33,11 @@ def _image(view: LayerView, lines: QuadLines) -> Block:
             quad = part * quads + number
             store(b.acc, b.params[quad, byte, 0, lane], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1]), ("c", lines.depth)) as (ky, kx, c):
-                activation = padded(
-                    op,
-                    (height, width),
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, group * lines.depth + c]) - offset,
-                    op.input_zero_point - offset,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), group * lines.depth + c, offset)
                 row, tap = (kx, ky) if lines.exchanged else (ky, kx)
                 at = column * lines.step + tap * (lines.dilation[1] * lines.depth) + c
                 weight = b.weights[quad, row, T.truncdiv(at, 4) - start, byte, lane, T.truncmod(at, 4)]
-                store(b.acc, b.acc[0] + activation * widen(weight), 0)
+                store(b.acc, b.acc[0] + value * widen(weight), 0)
             marks = [b.params[quad, register, 2, lanes - 1] for register in (0, 1)]
             multiplier, rounder = (b.params[quad, byte, n, lane] for n in (1, 2))
             scaled = requantize_any(b.acc[0], multiplier, rounder, *marks)

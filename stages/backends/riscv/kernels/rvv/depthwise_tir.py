@@ -8,7 +8,7 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import int64, output, requantize, widen
-from stages.backends.kernels.tir.window import padded
+from stages.backends.kernels.tir.window import activation
 from stages.backends.riscv.kernels.rvv.depthwise_lines import FIELDS, Lines, is_clipped
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ def depthwise(view: LayerView, lines: Lines, mode: str, word_bits: int) -> Lower
             store(b.acc, b.channels[group, 0, lane], 0)
             with loop(("ky", kernel_height), ("kx", kernel_width), ("k", inputs)) as (ky, kx, k):
                 source = k if op.op == "conv2d" else c if not lines.is_few else T.truncdiv(c, op.depth_multiplier)
-                value = padded(
-                    op,
-                    x.shape[1:3],
-                    (oy, ox),
-                    (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, source]),
-                    op.input_zero_point,
-                )
+                value = activation(view, b.x, (oy, ox), (ky, kx), source)
                 weight = widen(b.weights[group, (ky * kernel_width + kx) * inputs + k, lane])
                 store(b.acc, b.acc[0] + value * weight, 0)
             multiplier = b.channels[group, 1, lane]
