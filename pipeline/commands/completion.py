@@ -116,15 +116,14 @@ def possible_words(words: Sequence[str]) -> list[str]:
         matches = [f"{recipe}:{part}" for part in _parts(recipe)]
     else:
         command_object = commands.get_plugin(command)(task_loader=NamespaceTaskLoader(), config={}, cmds=PluginDict())
-        kind = _KINDS.get(command, "")
-        matches = [*(_names(kind) if isinstance(kind, str) else kind)]
+        matches = [*_WORDS.get(command, _names(command_object.names))]
         matches += [f"{name}=" for name in (*command_object.variables, *command_object.own_variables)]
         matches += [f"{name_of_key(option)}=" for option in command_object.get_options() if is_key(option)]
     return sorted({escape.line(word) for word in matches if word.startswith(current)})
 
 
 def _names(kind: str) -> list[str]:
-    """Return the names of a kind, such as the values of a `name=` argument; or []."""
+    """Return the names of a kind: values of a `name=` argument, or the arguments of a command (`names`); or []."""
     from pipeline.plugins.discovery import plugins_of
     from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names
@@ -134,17 +133,17 @@ def _names(kind: str) -> list[str]:
     from stages.ir.operators.table import kinds
 
     project = current_project()
-    if kind in ("recipe", "recipes", "extends"):
+    if kind in ("recipe", "recipes", "extends", "two sides"):
         known = recipe_names(project, abstract=kind == "extends", nested=True)
         return [name for name in known if not invalid_name(name, RECIPE_PATTERN)]
-    if kind in ("target", "board"):
+    if kind in ("target", "targets", "board", "boards"):
         targets = load_targets(project)
-        return [name for name, target in targets.items() if kind == "target" or target.board is not None]
+        return [name for name, target in targets.items() if kind.startswith("target") or target.board is not None]
     if kind == "model":
         return [f"zoo:{name}" for name in (*NAMES, *plugins_of(project)["models"])]
     if kind == "as":
         return [*forms(), *plugins_of(project)["exports"]]
-    if kind == "operator":
+    if kind in ("operator", "operators", "kernels or operators"):
         declare_operators(project)
         return kinds()
     return []
@@ -161,29 +160,8 @@ def _parts(recipe: str) -> list[str]:
     return [member.variant for member in members]
 
 
-# The arguments of a command: a kind of name, or fixed words.
-_KINDS: dict[str, str | tuple[str, ...]] = {
-    **dict.fromkeys(
-        (
-            "run",
-            "list",
-            "explain",
-            "compare",
-            "search",
-            "export",
-            "evidence",
-            "open",
-            "graph",
-            "watch",
-            "weights",
-            "fit",
-            "matrix-json",
-        ),
-        "recipe",
-    ),
-    **dict.fromkeys(("targets", "doctor"), "target"),
-    "boards": "board",
-    **dict.fromkeys(("kernels", "operators"), "operator"),
+# Fixed words after a command; others take names of a kind, `Command.names`.
+_WORDS = {
     "new": ("recipe",),
     "store": ("size", "list", "verify", "remote", "push"),
     "completion": tuple(_SCRIPTS),
