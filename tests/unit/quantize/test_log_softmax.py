@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.ir.arithmetic.logarithm import natural_logarithm
 from tests.support.integer import compare, integer_graph, one_input
 
 
@@ -30,11 +29,6 @@ def test_scales_and_lengths(dtype: str) -> None:
 def test_images_in_any_layout() -> None:
     images = np.random.default_rng(0).integers(-128, 128, (2, 3, 4, 5)).astype(np.int8)
     assert compare(model("int8", (2, 3, 4, 5), 0.07), [images], "NCHW").wrong == {}
-
-
-def test_the_logarithm_is_one() -> None:
-    sums = np.arange(1 << 19, (1 << 31) - 1, 12345677)
-    assert np.abs(natural_logarithm(sums) / 2**26 - np.log(sums / 2**19)).max() < 1e-7
 
 
 def test_what_is_refused() -> None:
