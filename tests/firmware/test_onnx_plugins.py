@@ -15,7 +15,6 @@ pytest.importorskip("onnxruntime")
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
-from pipeline.plugins.importing import declare_operators
 from pipeline.project import Project
 from stages.ir.operators.table import declare
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, NAMED
@@ -43,15 +42,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
             plugged.write(tmp_path, name[1], text.partition("\n")[2])
     plugged.write(tmp_path, "plugins/targets/gated.yaml", CORES)
     plugged.write(tmp_path, "pipeline.yaml", "schema: 1\n")
-    yield again(Project(tmp_path))
+    yield plugged.with_operators(Project(tmp_path))
     declare(())
-
-
-def again(project: Project) -> Project:
-    plugged.again(project)
-    declare(())
-    declare_operators(project)
-    return project
 
 
 class Drawn:
@@ -157,16 +149,9 @@ def test_real_numbers_are_refused_where_the_plug_in_has_integers_alone(project: 
         verified(project, real)
 
 
-def edited(project: Project, old: str, new: str) -> None:
-    path = project.root / "plugins/operators/gate.py"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-    again(project)
-
-
 @pytest.mark.parametrize(("images", "moves"), [(True, 3), (False, 5)])
 def test_the_order_of_axes_is_the_operators(project: Project, images: bool, moves: int) -> None:
     """With images=False it reads all axes as the ONNX file has them: images are transposed before and behind it."""
-    edited(project, 'onnx="acme.Gate"', f'onnx="acme.Gate", images={images}')
+    plugged.edit(project, "plugins/operators/gate.py", 'onnx="acme.Gate"', f'onnx="acme.Gate", images={images}')
     found = verified(project, between(6, "int8"))
     assert found["mismatches"] == 0 and found["transposes"] == moves

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 from pipeline.plugins.discovery import plugins_of
+from pipeline.plugins.importing import declare_operators
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
+from stages.ir.operators.table import declare
 
 
 def write(folder: Path, name: str, text: str) -> None:
@@ -23,3 +25,19 @@ def again(project: Project) -> Project:
     for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
         del sys.modules[name]
     return project
+
+
+def with_operators(project: Project) -> Project:
+    """The project, with its operators declared, as another process sees it."""
+    again(project)
+    declare(())
+    declare_operators(project)
+    return project
+
+
+def edit(project: Project, name: str, old: str, new: str) -> None:
+    """Another text in a file of the project, as another process sees it."""
+    path = project.root / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with_operators(project)

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
-from pipeline.plugins.importing import declare_operators
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
@@ -25,9 +24,9 @@ from stages.ir.models.spec import OpModel
 from stages.ir.operators.table import OPERATORS, declare, kind_of, operator_of
 from stages.layout.rules import Match
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, IN_TREE, NAMED
-from tests.support import plugged
-from tests.support.plugged import write
+from tests.support.plugged import edit, with_operators, write
 
+GATE = "plugins/operators/gate.py"
 CORE = "schema: 1\ncores:\n  gated: {like: host, kernels: [gate, generic]}\n"
 
 
@@ -49,16 +48,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
     for name, text in page().items():
         write(tmp_path, name, CORE if name.endswith("gated.yaml") else text)
     write(tmp_path, "pipeline.yaml", "schema: 1\n")
-    yield again(Project(tmp_path))
+    yield with_operators(Project(tmp_path))
     declare(())
-
-
-def again(project: Project) -> Project:
-    """The project, with its operators declared, as another process sees it."""
-    plugged.again(project)
-    declare(())
-    declare_operators(project)
-    return project
 
 
 def network(threshold: float = 0.4) -> bytes:
@@ -82,14 +73,6 @@ def run(project: Project, **model: Any) -> dict[str, Any]:
     return report
 
 
-def change(project: Project, before: str, after: str) -> None:
-    """Another text in the operator's module, as another process sees it."""
-    path = project.root / "plugins/operators/gate.py"
-    assert before in path.read_text()
-    path.write_text(path.read_text().replace(before, after))
-    again(project)
-
-
 def test_litert_judges_what_it_knows_and_the_plug_in_its_own(project: Project) -> None:
     (project.root / "net.tflite").write_bytes(network())
     report = run(project, file="net.tflite")
@@ -100,16 +83,14 @@ def test_litert_judges_what_it_knows_and_the_plug_in_its_own(project: Project) -
     assert ours.startswith("LiteRT ") and ours.endswith(" BUILTIN_REF for 2 of 4 operators")
     assert theirs == "plugins/operators/gate.py for 2 x CUSTOM:Gate"
     # A kernel that computes something else.
-    path = project.root / "plugins/kernels/gate/gate.c"
-    path.write_text(path.read_text().replace("x[i] > threshold", "x[i] >= threshold"))
-    again(project)
+    edit(project, "plugins/kernels/gate/gate.c", "x[i] > threshold", "x[i] >= threshold")
     with pytest.raises(PipelineError, match=r"plugins/operators/gate\.py for 2 x CUSTOM:Gate") as error:
         run(project, file="net.tflite")
     assert "the first that differs is layer 1 (gate) 'gate'" in str(error.value)
 
 
 def test_a_formula_that_is_not_the_reference_is_reported(project: Project) -> None:
-    change(project, "np.where(x > self.threshold, x, self.zero_point).astype(x.dtype)", "np.zeros(x.shape)")
+    edit(project, GATE, "np.where(x > self.threshold, x, self.zero_point).astype(x.dtype)", "np.zeros(x.shape)")
     expected = r"fails: ValueError: layer gate: computed float64\[1, 4\], expected int8\[1, 4\]"
     with pytest.raises(PipelineError, match=rf"`compute` of layer 0 \(gate\) 'gate' {expected}"):
         run(project, op="gate", shape=[4], alpha=0.5, input={"scale": 0.05, "zero_point": -3})
@@ -117,8 +98,9 @@ def test_a_formula_that_is_not_the_reference_is_reported(project: Project) -> No
 
 def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: Project) -> None:
     """The output of the gate is not a tensor of the file; a following layer computes one."""
-    change(
+    edit(
         project,
+        GATE,
         "    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], operator.outputs[0])",
         """    import numpy as np
     from stages.ir.graph import Activation
@@ -129,7 +111,7 @@ def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: 
     writer.layer(Activation(function="copy"), [made], operator.outputs[0], {"table": same})""",
     )
     assert run(project, op="gate", shape=[4])["verify"]["mismatches"] == 0
-    change(project, "(x > self.threshold, x, self.zero_point)", "(x >= self.threshold, x, 1)")
+    edit(project, GATE, "(x > self.threshold, x, self.zero_point)", "(x >= self.threshold, x, 1)")
     with pytest.raises(PipelineError, match=r"`compute` of layer 0 \(gate\) 'gate/made' differs from"):
         run(project, op="gate", shape=[4])
 
@@ -149,9 +131,9 @@ def test_rules_and_models_know_the_operator_by_its_kind(project: Project) -> Non
 
 def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
     (project.root / "net.tflite").write_bytes(network())
-    (project.root / "plugins/operators/gate.py").unlink()
+    (project.root / GATE).unlink()
     write(project.root, "plugins/targets/gated.yaml", "schema: 1\ncores: {gated: {like: host}}\n")
-    again(project)
+    with_operators(project)
     with pytest.raises(
         PipelineError, match=r"operators 1 \(CUSTOM:Gate\)|a plug-in can \(docs/how-to/add_operator\.md\)"
     ):
@@ -162,8 +144,8 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
     recipe = {"schema": 1, "name": "x", "target": "host", "model": {"op": "relu", "shape": [8]}}
     keys = []
     for text in ("raise ValueError('imported')", "raise ValueError('other')"):
-        (project.root / "plugins/operators/gate.py").write_text(text)
-        with Workspace(root=again(project)) as workspace:
+        (project.root / GATE).write_text(text)
+        with Workspace(root=with_operators(project)) as workspace:
             plan = workspace.planner.plan(load_recipe(recipe, root=project, registry=default_registry()))
         keys.append({action.kind: action.ingredients.get("plug-in", {}).get("gate.py") for action in plan})
     assert not [name for name in sys.modules if name.endswith("operators.gate")]
@@ -200,11 +182,8 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
     ],
 )
 def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, expected: str) -> None:
-    path = project.root / "plugins/operators/gate.py"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-    again(project)
+    text = (project.root / GATE).read_text()
+    edit(project, GATE, old, new)
     with pytest.raises(StageError) as error:
         OPERATORS["CUSTOM:Nobody"]
     line = text.splitlines().index("OPERATORS = (") + 1
