@@ -17,7 +17,6 @@ MATRIX = ROOT / "recipes" / "onnx_matrix.yaml"
 HEAD = "`onnx_matrix`"
 TWICE = re.compile(r"Of the [\d,]+ sums of the QDQ form, [\d,]+ are then near ties\. [\d,]+ of the sums differ")
 Report = Mapping[str, Any]
-Runner = Callable[[str, str, Mapping[str, Any]], Report]
 
 
 def run(file: str, target: str, options: Mapping[str, Any]) -> Report:
@@ -39,13 +38,13 @@ def cell(report: Report, before: str) -> str:
     return f"{report['instructions']['total']:,}{noted[0] if noted else ''}, {exact}"
 
 
-def figures(targets: Sequence[str], runner: Runner) -> Callable[[Row], Row]:
+def figures(targets: Sequence[str]) -> Callable[[Row], Row]:
     """Cells of a row of the matrix, whose first one begins with the network's file."""
 
     def row(cells: Row) -> Row:
         file = cells[0].split("`")[1]
         return cells[0], *(
-            cell(runner(file, target, {}), before) for target, before in zip(targets, cells[1:], strict=True)
+            cell(run(file, target, {}), before) for target, before in zip(targets, cells[1:], strict=True)
         )
 
     return row
@@ -58,10 +57,10 @@ def near_ties(report: Report) -> str:
     return f"Of the {counts[0]} sums of the QDQ form, {counts[1]} are then near ties. {counts[2]} of the sums differ"
 
 
-def renewed(page: str, runner: Runner = run) -> str:
-    """The page with the figures that `runner` finds, those of today by itself."""
+def renewed(page: str) -> str:
+    """The page with the figures of today."""
     head = page.partition(f"\n| {HEAD} |")[2].partition("\n")[0]
     targets = [name.strip() for name in head.strip().strip("|").split("|")]
-    page = rewritten(page, HEAD, figures(targets, runner))
+    page = rewritten(page, HEAD, figures(targets))
     assert len(TWICE.findall(page)) == 1
-    return TWICE.sub(near_ties(runner("digits_qdq.onnx", targets[-1], {"rounding": "twice"})), page)
+    return TWICE.sub(near_ties(run("digits_qdq.onnx", targets[-1], {"rounding": "twice"})), page)
