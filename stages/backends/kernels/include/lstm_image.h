@@ -7,7 +7,7 @@
  *   lstm_row    (to, from, count): copies a row and pads it with zeros to a multiple of LSTM_CHUNK
  *   lstm_sums   (row, weights, chunks, bias, sums): sums[k] = bias[k] + row . weights of gate k, k below 4
  *
- * and may define LSTM_SCALED(x, multiplier, shift) instead of fl_requantize_double, LSTM_INT16(x), which saturates, LSTM_GATES instead
+ * and may define LSTM_SCALED(x, multiplier, shift, added) and LSTM_RESULT, which are lstm_scaled, LSTM_INT16(x), which saturates, LSTM_GATES instead
  * of lstm_gates, and LSTM_CELLS instead of lstm_cells.
  *
  *      gates[k] = clamp(clamp(M(ahead[k])) + M(back[k]))       ahead = bias[0] + input . x, back = bias[1] + recurrent . hidden
@@ -54,7 +54,12 @@ S16_FUNCTION int32_t lstm_bytes(int32_t count)
 enum { LSTM_BLOCK = 16 }; /* cells whose sums are in scratch at a time */
 
 #ifndef LSTM_SCALED
-#define LSTM_SCALED fl_requantize_double
+#define LSTM_SCALED lstm_scaled
+#define LSTM_RESULT lstm_scaled
+S16_FUNCTION int32_t lstm_scaled(int32_t x, int32_t multiplier, int32_t shift, int32_t added)
+{
+    return fl_add_wrapping(fl_requantize_double(x, multiplier, shift), added);
+}
 #endif
 
 #ifndef LSTM_GATES
@@ -68,8 +73,8 @@ S16_FUNCTION void lstm_gates(const int32_t *sums, const int32_t *scales, int16_t
         const int32_t *sum = sums;
 #pragma GCC unroll 1
         for (int32_t i = 0; i < count; i++) {
-            const int32_t first = LSTM_INT16(LSTM_SCALED(sum[0], ahead, ahead_shift));
-            gates[i] = (int16_t)LSTM_INT16(fl_add_wrapping(first, LSTM_SCALED(sum[4], back, back_shift)));
+            const int32_t first = LSTM_INT16(LSTM_SCALED(sum[0], ahead, ahead_shift, 0));
+            gates[i] = (int16_t)LSTM_INT16(LSTM_SCALED(sum[4], back, back_shift, first));
             sum += 8;
         }
         scales++;
@@ -98,23 +103,30 @@ S16_FUNCTION void lstm_tanhs(int16_t *to, const int16_t *from, int32_t count, in
     }
 }
 
+/* fl_divide_by_pot of a product of two int16. */
+S16_FUNCTION int32_t lstm_divided(int32_t x, int32_t shift)
+{
+    return (x + (x >> 31) + (1 << (shift - 1))) >> shift;
+}
+
 S16_FUNCTION void lstm_cells(int16_t *gates, int16_t *cell, int8_t *y, const struct fl_lstm *p)
 {
-    const int32_t units = p->units;
+    const int32_t units = p->units, multiplier = p->multiplier, shift = p->shift, zero_point = p->zero_point;
+    const int32_t clip = p->clip, entering = 15 + p->cell_bits;
     int16_t *const forget = gates + units, *const given = forget + units, *const out = given + units;
     for (int32_t third = 0; third < 4; third += 3) { /* input and forget gates, then output gates */
         lstm_sigmoids(gates + third * units, third == 0 ? 2 * units : units);
     }
     lstm_tanhs(given, given, units, 3);
     for (int32_t u = 0; u < units; u++) {
-        const int32_t kept = fl_divide_by_pot(cell[u] * forget[u], 15);
-        const int32_t sum = kept + fl_divide_by_pot(gates[u] * given[u], 15 + p->cell_bits);
-        cell[u] = (int16_t)fl_clamp(LSTM_INT16(sum), -p->clip, p->clip);
+        const int32_t kept = lstm_divided(cell[u] * forget[u], 15);
+        const int32_t sum = kept + lstm_divided(gates[u] * given[u], entering);
+        cell[u] = (int16_t)fl_clamp(LSTM_INT16(sum), -clip, clip);
     }
     lstm_tanhs(given, cell, units, p->cell_bits);
     for (int32_t u = 0; u < units; u++) {
-        const int32_t scaled = fl_requantize_double(out[u] * given[u], p->multiplier, p->shift);
-        y[u] = (int8_t)fl_clamp(fl_add_wrapping(scaled, p->zero_point), INT8_MIN, INT8_MAX);
+        const int32_t result = LSTM_RESULT(out[u] * given[u], multiplier, shift, zero_point);
+        y[u] = (int8_t)fl_clamp(result, INT8_MIN, INT8_MAX);
     }
 }
 #endif

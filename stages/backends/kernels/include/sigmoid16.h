@@ -30,10 +30,10 @@ S16_FUNCTION int32_t s16_scaled(int32_t a, int32_t c, int32_t sum)
     return c < 1 << 14 ? S16_TOP(a, S16_LARGE(c), sum) : S16_TOP(a, S16_LARGE(c), sum + a);
 }
 
-/* 1 - a * r in Q2.13, 2^17 times as large; a < 2^15. */
+/* 1 - a * r in Q2.13, 2^17 times as large; 2^14 <= a < 2^15, so that a is 2^32 too low in 32 bits. */
 S16_FUNCTION int32_t s16_error(int32_t a, int32_t r)
 {
-    return (1 << 30) - S16_LARGE(S16_TOP(a * (1 << 16), r * 2, 0));
+    return (1 << 30) - S16_LARGE(S16_TOP(S16_LARGE(a), r, r));
 }
 
 S16_FUNCTION int32_t s16_correction(int32_t r, int32_t error)
@@ -73,14 +73,18 @@ S16_FUNCTION int32_t s16_most(int32_t x)
 }
 #endif
 
-/* exp(x) in Q0.15 for x up to 0. x = part - rest, with part in [-1/4, 0) and rest a number of quarters: one bit for each power of e. */
+/* -|x| */
+S16_FUNCTION int32_t s16_negative(int32_t x)
+{
+    const int32_t mask = x >> 31;
+    return mask - (x ^ mask);
+}
+
+/* exp(x) in Q0.15 for x below 0. x = part - rest, with part in [-1/4, 0) and rest a number of quarters: one bit for each power of e. */
 S16_FUNCTION int32_t s16_exponential(int32_t x, int32_t integer_bits)
 {
     static const int16_t powers[] = {25520, 19875, 12055, 4435, 600, 11, 0}; /* exp(-2^i), i = -2, -1, ... */
     const int32_t quarter = 1 << (13 - integer_bits);
-    if (x == 0) {
-        return INT16_MAX;
-    }
     if (integer_bits > 5 && x < -(32 << (15 - integer_bits))) {
         return 0;
     }
@@ -114,16 +118,22 @@ S16_FUNCTION int32_t s16_reciprocal(int32_t a)
 /* The sigmoid in Q0.15 of x in Q3.12. */
 S16_FUNCTION int32_t s16_sigmoid(int32_t x)
 {
-    const int32_t y = S16_MOST(s16_reciprocal(s16_exponential(x < 0 ? x : -x, 3)) * 2);
-    return x > 0 ? y : x == 0 ? 1 << 14 : INT16_MAX - y;
+    if (x == 0) {
+        return 1 << 14;
+    }
+    const int32_t y = S16_MOST(s16_reciprocal(s16_exponential(s16_negative(x), 3)) * 2);
+    return x > 0 ? y : INT16_MAX - y;
 }
 
 /* tanh in Q0.15 of x with 0 to 6 integer bits. */
 S16_FUNCTION int32_t s16_tanh(int32_t x, int32_t integer_bits)
 {
-    const int32_t e = s16_exponential(x < 0 ? x : -x, integer_bits + 1);
+    if (x == 0) {
+        return 0;
+    }
+    const int32_t e = s16_exponential(s16_negative(x), integer_bits + 1);
     const int32_t y = S16_MOST((s16_reciprocal(e) - (1 << 13)) * 4);
-    return x > 0 ? y : x == 0 ? 0 : -y;
+    return x > 0 ? y : -y;
 }
 
 #endif

@@ -8,16 +8,36 @@
 #define lstm_row dsp_row
 #define lstm_sums dsp_four_rows
 #define LSTM_SCALED scaled
+#define LSTM_RESULT scaled_result
 #define LSTM_INT16 dsp_ssat_16
-#define S16_TOP dsp_smmlar
+#define S16_TOP top
 #define S16_MOST dsp_ssat_16
 
-/* As fl_requantize_double, for sums whose double still fits 32 bits after the left shift. */
-DSP_INLINE int32_t scaled(int32_t x, int32_t multiplier, int32_t shift)
+/* dsp_smmlar; without a register for a constant zero. */
+DSP_INLINE int32_t top(int32_t x, int32_t y, int32_t sum)
 {
-    const int32_t left = shift & ~(shift >> 31), right = shift & shift >> 31;
-    const int32_t high = dsp_smmlar(x * 2 * (1 << left), multiplier, 0);
-    return (high + ((high & right) >> 31) + (int32_t)(1u << -right >> 1)) >> -right;
+    int32_t product;
+    if (!__builtin_constant_p(sum) || sum != 0) {
+        return dsp_smmlar(x, y, sum);
+    }
+    __asm__("smmulr %0, %1, %2" : "=r"(product) : "r"(x), "r"(y));
+    return product;
+}
+
+/* added + fl_requantize_double, for sums whose quadruple still fits 32 bits after the left shift. The last product rounds halves up;
+ * before it a negative number gets a little smaller, so that its halves go down. */
+DSP_INLINE int32_t scaled(int32_t x, int32_t multiplier, int32_t shift, int32_t added)
+{
+    const int32_t left = shift & ~(shift >> 31), right = -(shift & shift >> 31);
+    const int32_t high = top((int32_t)((uint32_t)x << (left + 1)), multiplier, 0);
+    return top(high * 4 + (high >> 31), (1 << 30) >> right, added);
+}
+
+/* The same for x below 2^30 and a shift of at most -2. */
+DSP_INLINE int32_t scaled_result(int32_t x, int32_t multiplier, int32_t shift, int32_t added)
+{
+    const int32_t high = top(x * 2, multiplier, 0);
+    return dsp_smmlar(high + (high >> 31), (int32_t)(1u << (32 + shift)), added);
 }
 
 #include "lstm_image.h"

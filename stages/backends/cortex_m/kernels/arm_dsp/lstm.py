@@ -20,12 +20,14 @@ class ArmLstm(Lstm8):
     headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "arm_dsp_lstm_s8"
     wide = 2
-    prices = (1.3, 610.0)
+    prices = (1.3, 520.0)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if reason := super().why_not_layer(view, target):
             return reason
-        return "" if self.doubled(view) < 1 << 31 else "twice a sum, shifted to the left, does not fit 32 bits"
+        if not -32 <= view.op.scale[1] <= -2:
+            return f"the output's shift is {view.op.scale[1]}; this kernel takes -32 to -2"
+        return "" if self.doubled(view) < 1 << 30 else "four times a sum, shifted to the left, does not fit 32 bits"
 
     def chunk(self, target: Target) -> int:
         return 4
