@@ -16,7 +16,7 @@ class MveSvdf(Svdf8):
     name = "mve.svdf_s8"
     estimate_error = 1.5
     function = "mve_svdf_s8"
-    prices = (0.2, 0.7, 45.0, 40.0)
+    prices = (0.2, 0.7, 25.0, 15.0)
 
     def chunk(self, target: Target) -> int:
         return 16
