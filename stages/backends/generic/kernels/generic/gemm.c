@@ -1,10 +1,11 @@
 /* y = requantize(bias + x * transpose(w - weight_zero_point)), the inner part of convolution and fully connected
  * layers.
  *
- * Eight rows of w are a panel: element k of all eight, then element k + 1. Rows that do not fill a panel are stored row by row:
+ * Eight rows of w are a panel: element k of all eight, then element k + 1. Of the remaining rows five are a smaller panel, if
+ * there are five. The rest is stored row by row:
  *
- *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...      w8[0] w8[1] ...  w9[0] w9[1] ...
- *      |--------------------- a panel ------------------|      |---- remaining rows -----|
+ *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...      w8[0] ... w12[0]  w8[1] ...      w13[0] w13[1] ...  w14[0] ...
+ *      |--------------------- a panel ------------------|      |---- a panel of five ---|      |---- row by row ----|
  */
 #include "gemm.h"
 
@@ -12,22 +13,6 @@
 #include "panel_2.h"
 #include "panel_4.h"
 #include "panel_6.h"
-
-/* One row by all columns. */
-static void row_by_columns(struct row r, const int8_t *w, int32_t columns, int32_t k, const int32_t *channels,
-                           const struct fl_gemm *e)
-{
-    for (; columns >= FL_PANEL; columns -= FL_PANEL) {
-        panel_1(&r, w, k, channels, e);
-        r.y += FL_PANEL * e->y_column;
-        w += FL_PANEL * k;
-        channels += FL_PANEL * FL_CHANNEL;
-    }
-    for (int32_t j = 0; j < columns; j++) {
-        finish_1(dot(r.x, w, k), j, &r, channels, e);
-        w += k;
-    }
-}
 
 /* Two rows by all columns. */
 static void pair_by_columns(struct pair r, const int8_t *w, int32_t columns, int32_t k, const int32_t *channels,
@@ -40,11 +25,8 @@ static void pair_by_columns(struct pair r, const int8_t *w, int32_t columns, int
         w += FL_PANEL * k;
         channels += FL_PANEL * FL_CHANNEL;
     }
-    for (int32_t j = 0; j < columns; j++) {
-        finish_1(dot(r.a.x, w, k), j, &r.a, channels, e);
-        finish_1(dot(r.b.x, w, k), j, &r.b, channels, e);
-        w += k;
-    }
+    row_by_columns(r.a, w, columns, k, channels, e);
+    row_by_columns(r.b, w, columns, k, channels, e);
 }
 
 static struct row row_of(const int8_t *x, uint8_t *y, int32_t i, int32_t k, const struct fl_gemm *e)

@@ -16,7 +16,9 @@ INLINE void mul(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count,
         const int32_t scaled =
             narrow ? narrow_divide(narrow_high_mul(product, v.multiplier), -v.shift, 1 << (-v.shift - 1))
                    : requantize(product, v.multiplier, v.shift, v.single_rounding);
-        y[i] = (uint8_t)fl_clamp(fl_add_wrapping(scaled, v.zero_point), v.low, v.high);
+        const int32_t shifted = fl_add_wrapping(scaled, v.zero_point);
+        const int32_t raised = shifted < v.low ? v.low : shifted; /* on RISC-V shorter than fl_clamp */
+        y[i] = (uint8_t)(raised > v.high ? v.high : raised);
         x0 += step0;
         x1 += step1;
     }

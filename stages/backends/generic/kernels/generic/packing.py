@@ -23,15 +23,16 @@ def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:
     return (weights.astype(np.int16) - offset).astype(np.int8), weight_zero_point(view)
 
 
-PANEL = 8  # rows of a panel: FL_PANEL of gemm.h
+PANEL, FIVE = 8, 5  # rows of a panel: FL_PANEL and FL_FIVE of gemm.h
 
 
 def panels(weights: np.ndarray) -> np.ndarray:
-    """Return rows of `weights` [columns, depth] for gemm.c. Interleaved panels of eight, then the remaining rows."""
+    """Return rows of `weights` [columns, depth] for gemm.c: interleaved panels of eight and five, then rows."""
     columns, depth = weights.shape
-    panel_columns = columns - columns % PANEL
-    interleaved = weights[:panel_columns].reshape(-1, PANEL, depth).transpose(0, 2, 1)
-    return np.concatenate([interleaved.reshape(-1), weights[panel_columns:].reshape(-1)])
+    begin = columns - columns % PANEL
+    end = begin + (FIVE if columns - begin >= FIVE else 0)
+    eights = weights[:begin].reshape(-1, PANEL, depth).transpose(0, 2, 1)
+    return np.concatenate([eights.reshape(-1), weights[begin:end].T.reshape(-1), weights[end:].reshape(-1)])
 
 
 def channels(view: LayerView, weights: np.ndarray, zero_point: int, input_zero_point: int) -> np.ndarray:

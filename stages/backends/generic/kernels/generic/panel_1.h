@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) uint8_t output(int32_t dot, int32_t
                                                             const struct fl_gemm *e)
 {
     const int32_t acc = fl_add_wrapping(channel[FL_BIAS], dot - e->weight_zero_point * sum);
-    const int32_t scaled = e->single_rounding ? fl_requantize_single(acc, channel[FL_MULTIPLIER], channel[FL_SHIFT])
+    const int32_t scaled = e->single_rounding ? scaled_once(acc, channel[FL_MULTIPLIER], channel[FL_SHIFT])
                                               : scaled_twice(acc, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
     return (uint8_t)fl_clamp(fl_add_wrapping(scaled, e->zero_point), e->low, e->high);
 }
@@ -53,38 +53,56 @@ static int32_t sum_of(const int8_t *x, int32_t k)
 static int32_t dot(const int8_t *x, const int8_t *w, int32_t k)
 {
     int32_t acc = 0;
-    for (int32_t i = 0; i < k; i++) {
-        acc += x[i] * w[i];
+    for (; k >= 4; k -= 4, x += 4, w += 4) {
+        acc += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
+    }
+    for (; k > 0; k--) {
+        acc += *x++ * *w++;
     }
     return acc;
 }
 
-/* One row by a panel. */
-ONCE void panel_1(const struct row *r, const int8_t *w, int32_t k, const int32_t *channels, const struct fl_gemm *e)
+/* The sums of one row by `count` interleaved columns. They have a register's width: RV64 would extend 32 bits each time. */
+static inline __attribute__((always_inline)) void panel_sums(int32_t *sums, const int8_t *x, const int8_t *w, int32_t k,
+                                                             int count)
 {
-    const int8_t *x = r->x;
     const int8_t *const end = x + k;
-    int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
+    intptr_t acc[FL_PANEL] = {0};
     while (x != end) {
-        const int32_t v = *x++;
-        a0 += v * w[0];
-        a1 += v * w[1];
-        a2 += v * w[2];
-        a3 += v * w[3];
-        a4 += v * w[4];
-        a5 += v * w[5];
-        a6 += v * w[6];
-        a7 += v * w[7];
-        w += FL_PANEL;
+        const intptr_t v = *x++;
+#pragma GCC unroll 8
+        for (int j = 0; j < count; j++) {
+            acc[j] += v * w[j];
+        }
+        w += count;
     }
-    finish_1(a0, 0, r, channels, e);
-    finish_1(a1, 1, r, channels, e);
-    finish_1(a2, 2, r, channels, e);
-    finish_1(a3, 3, r, channels, e);
-    finish_1(a4, 4, r, channels, e);
-    finish_1(a5, 5, r, channels, e);
-    finish_1(a6, 6, r, channels, e);
-    finish_1(a7, 7, r, channels, e);
+#pragma GCC unroll 8
+    for (int j = 0; j < count; j++) {
+        sums[j] = (int32_t)acc[j];
+    }
+}
+
+/* One row by all columns. */
+ONCE void row_by_columns(struct row r, const int8_t *w, int32_t columns, int32_t k, const int32_t *channels,
+                         const struct fl_gemm *e)
+{
+    int32_t sums[FL_PANEL], count;
+    for (; columns > 0; columns -= count) {
+        count = columns >= FL_PANEL ? FL_PANEL : columns >= FL_FIVE ? FL_FIVE : 1;
+        if (count == FL_PANEL) {
+            panel_sums(sums, r.x, w, k, FL_PANEL);
+        } else if (count == FL_FIVE) {
+            panel_sums(sums, r.x, w, k, FL_FIVE);
+        } else {
+            sums[0] = dot(r.x, w, k);
+        }
+        w += count * k;
+        for (int32_t j = 0; j < count; j++) {
+            finish_1(sums[j], 0, &r, channels, e);
+            r.y += e->y_column;
+            channels += FL_CHANNEL;
+        }
+    }
 }
 
 #endif

@@ -62,8 +62,8 @@ static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int3
 /* Most rows are computed four at a time, below. */
 static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int32_t *channels, const struct fl_gemm *e)
 {
-    panel_1(&r->a, w, k, channels, e);
-    panel_1(&r->b, w, k, channels, e);
+    row_by_columns(r->a, w, FL_PANEL, k, channels, e);
+    row_by_columns(r->b, w, FL_PANEL, k, channels, e);
 }
 
 #else

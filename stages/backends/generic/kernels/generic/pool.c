@@ -5,31 +5,41 @@
 #include "elements.h"
 #include "requantize.h"
 
-/* One element: `x` is the first of `rows` by `columns` elements inside the image. The maximum has a register's width: RV64
- * compares 64 bits, and would extend 32 bits each time. */
-INLINE uint8_t element(const uint8_t *x, int32_t rows, int32_t columns, const struct fl_pool *v, int is_unsigned,
-                       int is_max)
+enum { CHANNELS = 4 }; /* the most channels at a time */
+
+/* `count` channels of one output pixel, neighbours unless `count` is 1; `x` is the first of `rows` by `columns` pixels inside
+ * the image. A maximum has a register's width: RV64 compares 64 bits, and would extend 32 bits each time. */
+INLINE void pixel(const uint8_t *x, uint8_t *y, int32_t rows, int32_t columns, const struct fl_pool *v, int is_unsigned,
+                  int is_max, int count)
 {
-    const int32_t row = v->width * v->x_pixel;
-    intptr_t largest = is_max ? load(x, is_unsigned) : 0;
-    int32_t sum = 0;
-    for (int32_t ky = 0; ky < rows; ky++) {
-        const uint8_t *p = x + ky * row;
-        for (int32_t kx = 0; kx < columns; kx++) {
-            const intptr_t value = load(p, is_unsigned);
-            if (is_max) {
-                largest = value > largest ? value : largest;
-            } else {
-                sum += (int32_t)value;
+    const int32_t step = v->x_pixel, row = v->width * step, run = columns * step, taps = rows * columns;
+    const int32_t y_step = v->y_channel, low = v->low, high = v->high;
+    intptr_t of[CHANNELS];
+#pragma GCC unroll 4
+    for (int c = 0; c < count; c++) {
+        of[c] = is_max ? load(x + c, is_unsigned) : 0;
+    }
+    for (const uint8_t *const end = x + rows * row; x != end; x += row) {
+        for (const uint8_t *p = x, *const row_end = x + run; p != row_end; p += step) {
+#pragma GCC unroll 4
+            for (int c = 0; c < count; c++) {
+                const intptr_t value = load(p + c, is_unsigned);
+                of[c] = !is_max ? of[c] + value : value > of[c] ? value : of[c];
             }
-            p += v->x_pixel;
         }
     }
-    return (uint8_t)fl_clamp(is_max ? (int32_t)largest : average(sum, rows * columns), v->low, v->high);
+#pragma GCC unroll 4
+    for (int c = 0; c < count; c++) {
+        *y = (uint8_t)fl_clamp(is_max ? (int32_t)of[c] : average((int32_t)of[c], taps), low, high);
+        y += y_step;
+    }
 }
 
+/* Where channels are neighbours, four maxima or two averages at a time. The last group may overlap the previous one. */
 INLINE void pool(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_unsigned, int is_max)
 {
+    const int group = is_max ? CHANNELS : CHANNELS / 2; /* averages of four take much more ROM */
+    const int is_many = v->x_channel == 1 && v->channels >= group;
     for (int32_t oy = 0; oy < v->out_height; oy++) {
         const int32_t y0 = oy * v->stride_y - v->top;
         const int32_t y_first = y0 < 0 ? 0 : y0;
@@ -38,10 +48,15 @@ INLINE void pool(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_u
             const int32_t x0 = ox * v->stride_x - v->left;
             const int32_t x_first = x0 < 0 ? 0 : x0;
             const int32_t x_end = x0 + v->kernel_width < v->width ? x0 + v->kernel_width : v->width;
+            const int32_t rows = y_end - y_first, columns = x_end - x_first;
             const uint8_t *p = x + (y_first * v->width + x_first) * v->x_pixel;
-            for (int32_t c = 0; c < v->channels; c++) {
-                y[c * v->y_channel] =
-                    element(p + c * v->x_channel, y_end - y_first, x_end - x_first, v, is_unsigned, is_max);
+            for (int32_t c = 0; c < v->channels; c += is_many ? group : 1) {
+                if (is_many) {
+                    const int32_t at = c + group <= v->channels ? c : v->channels - group;
+                    pixel(p + at, y + at * v->y_channel, rows, columns, v, is_unsigned, is_max, group);
+                } else {
+                    pixel(p + c * v->x_channel, y + c * v->y_channel, rows, columns, v, is_unsigned, is_max, 1);
+                }
             }
             y += v->y_pixel;
         }
