@@ -12,11 +12,12 @@ def with_recipe_options(config: StageConfig, recipe: Recipe) -> StageConfig:
 
 
 def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Set `arena_limit`, `memory_rules`, `streaming` and `class_names` of a stage, if unset."""
+    """Set `arena_limit`, `memory_rules`, `streaming`, `overwrite_input` and `class_names` of a stage, if unset."""
     values = {
         "arena_limit": recipe.memory.arena_limit,
         "memory_rules": recipe.memory.rules,
         "streaming": recipe.memory.streaming,
+        "overwrite_input": recipe.memory.overwrite_input or None,
         "class_names": getattr(recipe.config("report"), "classes", None) or None,
     }
     changes = {

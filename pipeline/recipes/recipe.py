@@ -49,6 +49,10 @@ class RecipeMemory(StrictModel):
         "`arena_limit` asks for. `false`: whole images. `auto`: as the default, and the report says why if no layer "
         "runs by rows.",
     )
+    overwrite_input: bool = Field(
+        default=False,
+        description="Results of layers by rows may replace rows of the network's input that no layer needs any more.",
+    )
     rules: tuple[MemoryRule, ...] | None = Field(
         default=None, description="Memory regions of buffers and weights; the first matching rule applies."
     )

@@ -18,6 +18,7 @@ from stages.emit.render import KernelFiles, port_quantization, render
 from stages.emit.weights import lay_out
 from stages.ir.graph import Graph, storage_of
 from stages.lower.arena import Buffer, liveness
+from stages.lower.arena.planner import bytes_alive
 from stages.lower.arena.rules import Contents
 from stages.lower.codegen.layers import FLOAT_VECTORS, LayerFunction, layer_function
 from stages.lower.codegen.lower import to_c
@@ -170,7 +171,8 @@ def _check_limit(placed: Placement, config: EmitConfig, tensorized_model: Tensor
         graph, groups = tensorized_model.graph, tensorized_model.plan.groups
         buffers = [buffer for plan in plans for buffer in plan.buffers]
         alive = [[b for b in buffers if b.first <= layer.index <= b.last] for layer in graph.layers]
-        peak = max(range(len(alive)), key=lambda index: sum(b.bytes for b in alive[index]))
+        in_use = bytes_alive(buffers, range(len(graph.layers)))
+        peak = max(range(len(alive)), key=in_use.__getitem__)
         largest = sorted(alive[peak], key=lambda b: -b.bytes)[:3]
         named = ", ".join(f"{escape.name(b.name)} {b.bytes:,}" for b in largest)
         group = next((g for g in groups if g.first <= peak < g.end), None)
@@ -194,6 +196,8 @@ def _what_helps(tensorized_model: Tensorized, alive: Sequence[Buffer], may_strea
         options.append("layers by rows (without memory.streaming: false)")
     elif plan.groups and names & set(tensorized_model.graph.inputs) and not any(group.pushed for group in plan.groups):
         options.append("emit: {input: rows}, if the first layers can run by rows")
+        if plan.groups[0].distance is None:
+            options.append("memory: {overwrite_input: true}")
     if any(buffer.kind == "scratch" for buffer in alive) and plan.objective != "ram":
         options.append("optimize_for: ram (less scratch)")
     return f"what may help: {'; '.join([*options, 'a smaller image or fewer channels in this layer'])}"

@@ -185,6 +185,10 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "converted": conversions(inputs + outputs, config.prefix),
         "class_names": [c_string(name) for name in config.class_names or ()],
         "layers": layers,
+        "overwrites_input": any(
+            g.source in model.graph.inputs and (g.distance is not None or g.tensors[g.output].place_of == g.source)
+            for g in model.plan.groups
+        ),
         "by_rows": list(by_rows.values()),
         "pushed": next((pushed_c(model, g, by_rows[g.first]) for g in model.plan.groups if g.pushed), None),
         "functions": functions,

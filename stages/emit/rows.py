@@ -74,15 +74,17 @@ class _GroupC:
         fills = [line for name in buffers for line in self._filled(name)] + self._cleared_sums()
         rows = {self.variable[name]: f"{{{self._initial(name)}}}" for name in buffers}
         body = [f"while ({self.unfinished()}) {{"]
+        alone = self.group.layers[0] if len(self.group.layers) == 1 and not self.group.pushed else None
         for position, layer in enumerate(reversed(self.group.layers)):
-            body += ["    " + line for line in self._branch(layer, first=position == 0)]
+            lines = self._called(layer) if layer is alone else self._branch(layer, first=position == 0)
+            body += ["    " + line for line in lines]
         if not self.group.pushed:
             begin = [f"struct rows {name} = {value};" for name, value in rows.items()]
             begin += [f"size_t {name} = {value}u;" for name, value in counts.items()]
             return {
                 "fields": [],
                 "start": [*begin, "void *place;", "", *fills],
-                "body": [*body, "    }", "}", *self.result()],
+                "body": [*body, *([] if alone else ["    }"]), "}", *self.result()],
             }
         fields = [f"struct rows {name.removeprefix(_PUSHED)};" for name in rows]
         fields += [f"size_t {name.removeprefix(_PUSHED)};" for name in counts]

@@ -23,6 +23,7 @@ def _group(group: Mapping[str, Any]) -> dict[str, Any]:
         "first": group["first"],
         "last": group["end"] - 1,
         "rows": {str(layer["index"]): layer["rows"] for layer in group["layers"]},
+        "overlaps": group.get("distance") is not None,
         **{key: group.get(key) for key in ("bytes", "whole_bytes", "extra", "ends")},
     }
 
@@ -45,7 +46,8 @@ def effect_line(effect: Mapping[str, Any]) -> str:
 
 def group_line(group: Mapping[str, Any]) -> str:
     """`layers 0 to 3: 1 row per call, 40,992 B instead of 55,296 (-26 %); ends because …`."""
-    return f"{_layers([group])}: {_rows(group)} per call, {_saving(group)}; ends because: {group['ends']}"
+    overlaps = ", output may overlap its input" if group.get("overlaps") else ""
+    return f"{_layers([group])}: {_rows(group)} per call, {_saving(group)}{overlaps}; ends because: {group['ends']}"
 
 
 def explained(effect: Mapping[str, Any]) -> list[str]:

@@ -33,6 +33,8 @@ class TensorizeConfig(StageConfig):
     optimize_for    the objective of kernel selection (stages.tensorize.objective, stages.tensorize.rom_tradeoff)
     input_rows      the caller passes the input row by row; `emit: {input: rows}` sets it
     streaming       run layers by rows where that saves memory (stages.tensorize.rows); `memory.streaming` sets it
+    overwrite_input  results of layers by rows may replace rows of the input that no layer needs any more;
+                    `memory.overwrite_input` sets it
     count           run the stage count first, which counts promising kernels; `off`: use the kernels' estimates
 
     Without `narrow_weights`, `optimize_for: rom` packs weights where that saves more than it costs, if the arena stays
@@ -64,6 +66,11 @@ class TensorizeConfig(StageConfig):
     )
     input_rows: bool = Field(
         default=False, description="the caller passes the input row by row; `emit: {input: rows}` sets it"
+    )
+    overwrite_input: bool | None = Field(
+        default=None,
+        description="results of layers by rows may replace rows of the input that no layer needs any more; "
+        "`memory.overwrite_input` sets it",
     )
     simplify: bool = Field(
         default=True, description="remove layers and channels without effect; `off`: compute all of them"

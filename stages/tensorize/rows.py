@@ -26,12 +26,15 @@ from stages.tensorize.select import Choice, Offer, offers_of
 if TYPE_CHECKING:
     from stages.ir.graph import Graph, Layer, LayerView
     from stages.ir.tensor_layout import Layout
+    from stages.tensorize.config import TensorizeConfig
     from stages.tensorize.lowering import Lowered
     from stages.tensorize.pass_context import PassContext
 
 _SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
 _FLOAT_BYTES = 4
+_OVERWRITE = ("memory", "overwrite_input")
 _INPUT = ("stages", "emit", "input")
+_SPARE = 1.02
 _SCRATCH = "kernels for few rows need more scratch than rows save"
 
 
@@ -39,6 +42,7 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     """Return the choices with streamed groups, if they save memory within the recipe's limits."""
     config = context.config
     pushed, limit, share = config.input_rows, config.arena_limit, context.most_extra
+    _check_overwrite(config)
     if not config.by_rows:
         return chosen
     if pushed and config.streaming is False:
@@ -57,8 +61,13 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     if limit is None and (pushed or context.counting):
         return result
     size = arena_bytes(result, context)
+    if size > _SPARE * result.streaming.bytes and not pushed:  # scratch, or overlaps that conflict
+        apart = bands.streamed(bands.search(overlaps=False).best(share, limit))
+        if apart.groups and (smaller := arena_bytes(apart, context)) < size:
+            result, size = apart, smaller
     if limit is None or size <= limit:
-        saves = pushed or size < result.streaming.whole_bytes or size < arena_bytes(chosen, context)
+        whole_bytes = result.streaming.whole_bytes if result.streaming is not None else 0
+        saves = pushed or size < whole_bytes or size < arena_bytes(chosen, context)
         return result if saves else _whole(chosen, context, _SCRATCH)
     # The kernels' scratch exceeds the limit: divide what rows leave free between more rows and scratch.
     free = max(limit - bands.search().best(share, 0).bytes, 0)
@@ -70,6 +79,24 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
         size = arena_bytes(other, context)
         results.append((size > limit, grouping.extra if size <= limit else size, other))
     return min(results, key=lambda entry: entry[:2])[2]
+
+
+def _check_overwrite(config: TensorizeConfig) -> None:
+    """Raise StageError if the recipe contradicts `overwrite_input`."""
+    if not config.overwrite_input:
+        return
+    if config.input_rows:
+        raise StageError(
+            "memory.overwrite_input has no effect with `emit: {input: rows}`: the arena holds no whole input",
+            hint="remove one of them",
+            at=_OVERWRITE,
+        )
+    if config.streaming is False:
+        raise StageError(
+            "memory.overwrite_input needs layers by rows, but memory.streaming is false",
+            hint="remove one of them",
+            at=_OVERWRITE,
+        )
 
 
 def _whole(chosen: Chosen, context: PassContext, reason: str, effect: Streaming | None = None) -> Chosen:
@@ -150,23 +177,12 @@ class _Bands:
     def streamed(self, grouping: Grouping) -> Chosen:
         """Return the choices with these groups, a result of the last search."""
         assert self._search is not None
-        search, groups, layers = self._search, [], {}
+        search, layers = self._search, {}
+        groups = [
+            planned.model_copy(update={"ends": why_group_ends(search, grouping, group)})
+            for planned, group in zip(self._planned(grouping), grouping.groups, strict=True)
+        ]
         for group in grouping.groups:
-            groups.append(
-                StreamedGroup(
-                    first=group.first,
-                    end=group.end,
-                    layers=group.described.layers,
-                    tensors=dict(group.described.tensors),
-                    capacity=group.schedule.capacity,
-                    layouts={name: self.layouts[name] for name in group.described.tensors if name in self.layouts},
-                    pushed=group.pushed,
-                    bytes=group.bytes,
-                    whole_bytes=max(search.live[group.first : group.end]),
-                    extra=group.extra,
-                    ends=why_group_ends(search, grouping, group),
-                )
-            )
             for layer in group.described.layers:
                 calls, rest = divmod(layer.height, layer.rows)
                 band = self.band(layer.index, layer.rows)
@@ -181,7 +197,35 @@ class _Bands:
         )
         return replace(self.chosen, groups=tuple(groups), streamed=layers, streaming=streaming)
 
-    def search(self) -> GroupSearch:
+    def _planned(self, grouping: Grouping) -> list[StreamedGroup]:
+        """Return the groups as in the plan, without the reasons for their ends."""
+        assert self._search is not None
+        return [
+            StreamedGroup(
+                first=group.first,
+                end=group.end,
+                layers=group.described.layers,
+                tensors=dict(group.described.tensors),
+                capacity=group.schedule.capacity,
+                layouts={name: self.layouts[name] for name in group.described.tensors if name in self.layouts},
+                distance=group.distance,
+                pushed=group.pushed,
+                bytes=group.bytes,
+                whole_bytes=max(self._search.live[group.first : group.end]),
+                extra=group.extra,
+            )
+            for group in grouping.groups
+        ]
+
+    def _packed(self, grouping: Grouping) -> int:
+        """Return the bytes of an arena without scratch."""
+        assert self._network is not None
+        overlaid = self._network.overlaid - {
+            layer.index for group in grouping.groups for layer in group.described.layers
+        }
+        return plan(liveness(self.graph, {}, overlaid, groups=self._planned(grouping)).buffers).total
+
+    def search(self, *, overlaps: bool = True) -> GroupSearch:
         """Return the search, with the costs of whole images."""
         graph, choices = self.graph, self.chosen.choices
         over = overlaid(graph, ((index, choice.kernel) for index, choice in choices.items()))
@@ -190,9 +234,18 @@ class _Bands:
         alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         pushed = self.context.config.input_rows
-        self._network = RowNetwork(graph, frozenset(self.layouts), over, pushed=pushed, alignments=alignments)
+        overwrite = bool(self.context.config.overwrite_input)
+        self._network = RowNetwork(
+            graph,
+            frozenset(self.layouts),
+            over,
+            pushed=pushed,
+            overwrite=overwrite,
+            overlaps=overlaps,
+            alignments=alignments,
+        )
         whole = [self._whole_cost(layer) for layer in graph.layers]
-        self._search = GroupSearch(self._network, live, whole, self.cost)
+        self._search = GroupSearch(self._network, live, whole, self.cost, self._packed)
         return self._search
 
     def _whole_cost(self, layer: Layer) -> float:

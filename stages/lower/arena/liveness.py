@@ -89,7 +89,14 @@ def liveness(
                 below = places[name][1] + (tensor.height + tensor.below) * tensor.row_bytes
                 size[root] = max(size[root], below)
     size = {root: count + above.get(root, 0) for root, count in size.items()}
-    tensors = [Buffer(root, size[root], first[root], last[root]) for root in first]
+    over: dict[str, tuple[str, int]] = {}
+    for group in groups:
+        if group.distance is not None:
+            source, output = home[group.source], home[group.output]
+            if source != output and last[source] < group.end and first[output] == group.first:
+                begin = {name: places[name][1] + above.get(home[name], 0) for name in (group.source, group.output)}
+                over[output] = source, group.distance + begin[group.output] - begin[group.source]
+    tensors = [Buffer(root, size[root], first[root], last[root], "tensor", *over.get(root, ())) for root in first]
     begins = dict(ahead or {})
     for group in groups:
         if group.sums is not None:

@@ -10,6 +10,8 @@ memory:
       |  +-----+   a    |
       +--------+--------+--------> layer
 
+The output of a streamed group may overlap rows of its input that are dead: `Buffer.over` and `Buffer.distance`.
+
 A lower bound is the most bytes alive at one layer. The optimum is NP-hard ("dynamic storage allocation"). First-fit
 over a good order reaches the bound on nearly all real networks, and a short local search over orders closes most of the
 rest.
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SEARCH_STEPS = 400
 """Orders that the local search tries if no initial order reaches the lower bound."""
@@ -27,13 +29,18 @@ SEARCH_STEPS = 400
 
 @dataclass(frozen=True)
 class Buffer:
-    """`bytes` of memory, needed from layer `first` to `last`, both inclusive."""
+    """`bytes` of memory, needed from layer `first` to `last`, both inclusive.
+
+    It may overlap the buffer `over`, if that begins `distance` bytes or more after it.
+    """
 
     name: str
     bytes: int
     first: int
     last: int
     kind: str = "tensor"  # for reports
+    over: str = ""
+    distance: int = 0
 
     def __post_init__(self) -> None:
         if self.bytes < 0 or self.last < self.first:
@@ -72,24 +79,58 @@ def plan(buffers: Iterable[Buffer], alignment: int = 16) -> Plan:
 
     Raises ValueError for duplicate names, or an alignment that is not a power of two.
     """
-    chosen = tuple(buffers)
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment {alignment} is not a power of two")
+    chosen = with_aligned_distances(buffers, alignment)
     if len({b.name for b in chosen}) != len(chosen):
         raise ValueError(f"duplicate buffer names among {len(chosen)} buffers")
     sizes = {b.name: round_up(b.bytes, alignment) for b in chosen}
     bound = lower_bound(chosen, alignment)
     best = _search(chosen, sizes, bound)
+    if any(b.over for b in chosen) and _total(best, sizes) > bound:
+        best = min(best, _mirrored(chosen, sizes, bound), key=lambda offsets: _total(offsets, sizes))
     return Plan(chosen, best, _total(best, sizes), bound, alignment)
+
+
+def with_aligned_distances(buffers: Iterable[Buffer], alignment: int) -> tuple[Buffer, ...]:
+    """Return the buffers, with distances that are multiples of `alignment`."""
+    return tuple(replace(b, distance=round_up(b.distance, alignment)) if b.over else b for b in buffers)
+
+
+def _mirrored(buffers: Sequence[Buffer], sizes: Mapping[str, int], bound: int) -> dict[str, int]:
+    """Return offsets of a search from the top: the input of a streamed group often goes first, its output below it."""
+    over = {b.over: b for b in buffers if b.over}
+    upside_down = tuple(
+        replace(b, over="", distance=0)
+        if (below := over.get(b.name)) is None
+        else replace(b, over=below.name, distance=below.distance + sizes[b.name] - sizes[below.name])
+        for b in buffers
+    )
+    offsets = _search(upside_down, sizes, bound)
+    top = _total(offsets, sizes)
+    return {name: top - offset - sizes[name] for name, offset in offsets.items()}
 
 
 def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
     """Return the most bytes alive at one layer, each buffer rounded up to `alignment`."""
-    # The set of live buffers grows only where a buffer begins.
-    moments = {b.first for b in buffers}
-    return max(
-        (sum(round_up(b.bytes, alignment) for b in buffers if b.first <= now <= b.last) for now in moments), default=0
-    )
+    return max(bytes_alive(buffers, {b.first for b in buffers}, alignment), default=0)
+
+
+def bytes_alive(buffers: Sequence[Buffer], moments: Iterable[int], alignment: int = 1) -> list[int]:
+    """Return the bytes alive at each layer of `moments`. Bytes that two buffers may share count once."""
+    sizes = {b.name: round_up(b.bytes, alignment) for b in buffers}
+    alive = []
+    for now in moments:  # the set of live buffers grows only where a buffer begins
+        names = {b.name: b for b in buffers if b.first <= now <= b.last}
+        shared = sum(_shared(b, sizes, alignment) for b in names.values() if b.over in names)
+        alive.append(sum(sizes[name] for name in names) - shared)
+    return alive
+
+
+def _shared(buffer: Buffer, sizes: Mapping[str, int], alignment: int) -> int:
+    """Return the most bytes that a buffer can share with the one that it may overlap."""
+    below, above = sizes[buffer.name], sizes[buffer.over]
+    return max(0, min(below, above, below - round_up(buffer.distance, alignment)))
 
 
 def round_up(value: int, alignment: int) -> int:
@@ -114,11 +155,21 @@ def _first_fit(order: Sequence[Buffer], sizes: Mapping[str, int]) -> dict[str, i
 def lowest_gap(buffer: Buffer, placed: Iterable[Buffer], offsets: Mapping[str, int], sizes: Mapping[str, int]) -> int:
     """Return the lowest offset at which a buffer meets none of the placed ones."""
     offset = 0
-    for start, size in sorted((offsets[other.name], sizes[other.name]) for other in placed if other.meets(buffer)):
-        if offset + sizes[buffer.name] <= start:
+    for last, first in sorted(_excluded(buffer, other, offsets, sizes) for other in placed if other.meets(buffer)):
+        if offset <= last:
             break
-        offset = max(offset, start + size)
+        offset = max(offset, first)
     return offset
+
+
+def _excluded(buffer: Buffer, other: Buffer, offsets: Mapping[str, int], sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Return the last offset of a buffer below a placed one, and the first offset above it."""
+    start, below, above = offsets[other.name], sizes[buffer.name], sizes[other.name]
+    if buffer.over == other.name:
+        below = min(below, buffer.distance)
+    if other.over == buffer.name:
+        above = min(above, other.distance)
+    return start - below, start + above
 
 
 def orders(buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> list[list[Buffer]]:

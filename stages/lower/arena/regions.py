@@ -18,7 +18,16 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stages.lower.arena.planner import Buffer, Plan, lower_bound, lowest_gap, orders, plan, round_up
+from stages.lower.arena.planner import (
+    Buffer,
+    Plan,
+    lower_bound,
+    lowest_gap,
+    orders,
+    plan,
+    round_up,
+    with_aligned_distances,
+)
 
 SEARCH_STEPS, LEAST_STEPS, SEARCH_PAIRS = 400, 8, 4_000_000
 """Attempts of each search: SEARCH_PAIRS over the pairs of buffers, within these bounds."""
@@ -83,7 +92,7 @@ class _Task:
         fixed: Mapping[str, str],
         alignment: int,
     ) -> None:
-        self.buffers = buffers
+        self.buffers = with_aligned_distances(buffers, alignment)
         self.capacities = capacities
         self.traffic = traffic
         self.alignment = alignment

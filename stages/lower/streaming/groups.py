@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from stages.lower.streaming.network import Described, RowNetwork
@@ -22,6 +23,7 @@ EQUAL_ROWS = (1, 2, 4)
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
 _BISECTIONS = 5
+_EXCLUSIONS = 4
 
 
 class BandCost(NamedTuple):
@@ -41,6 +43,7 @@ class Group:
     """Layers [first, end) with their schedule.
 
     pushed  name of the input whose rows the caller passes, '' if there is none
+    distance  as in the schedule, None if its output may not overlap its input
     bytes   memory in use while it runs: whole input and output, rolling buffers
     extra   estimated instructions beyond those of whole images
     """
@@ -50,6 +53,7 @@ class Group:
     described: Described
     schedule: Schedule
     pushed: str
+    distance: int | None
     bytes: int
     extra: float
 
@@ -85,12 +89,15 @@ class GroupSearch:
     live   bytes in use at each layer if it computes whole images
     whole  instructions of each layer for whole images
     band   cost of a call of layer `index` for `rows` rows
+    packed  bytes of an arena for a grouping, at least `Grouping.bytes`
     """
 
     network: RowNetwork
     live: Sequence[int]
     whole: Sequence[float]
     band: Callable[[int, int], BandCost]
+    packed: Callable[[Grouping], int] = attrgetter("bytes")
+    _excluded: frozenset[tuple[int, int]] = frozenset()
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
     _known: dict[tuple[int, int, tuple[int, ...]], Group | None] = field(default_factory=dict)
@@ -101,6 +108,7 @@ class GroupSearch:
         If the caller passes the rows of the input: at most `share` more than the cheapest grouping for that.
         If that exceeds a `limit` in bytes: the cheapest grouping within the limit, else the smallest of all.
         """
+        self._excluded = frozenset()
         smallest = self._path(inf)
         if smallest is None:
             return self._unchanged()
@@ -108,9 +116,33 @@ class GroupSearch:
         if self.network.pushed:  # what the rows of the input cost in any case
             cheapest = self._within(inf)
             most += max(0.0, cheapest.extra if cheapest is not None else 0.0)
-        best = self._smallest(most, smallest)
+        best = self._best_packed(self._smallest(most, smallest), most)
         if limit is not None and best.bytes > limit:
             return self._within(max(limit, smallest.bytes)) or smallest
+        return best
+
+    def _best_packed(self, best: Grouping, most: float) -> Grouping:
+        """Return the groups of the smallest arena that is found without one or more of the best groups.
+
+        The overlaps of consecutive groups may conflict, so that the arena is larger than `Grouping.bytes`.
+        """
+        size, around = self.packed(best), best
+        for _ in range(_EXCLUSIONS):
+            if size <= around.bytes + around.bytes // 100:
+                break
+            others: list[tuple[int, float, int, Grouping, frozenset[tuple[int, int]]]] = []
+            excluded = self._excluded
+            for group in around.groups:
+                self._excluded = excluded | {(group.first, group.end)}
+                other = self._path(inf)
+                if other is not None and other.bytes < size:
+                    others.append((self.packed(other), other.extra, len(others), other, self._excluded))
+            if not others:
+                break
+            _, _, _, around, self._excluded = min(others, key=itemgetter(0, 1, 2))
+            other = self._smallest(most, around)
+            if other.extra <= most and (other_size := self.packed(other)) < size:
+                best, size = other, other_size
         return best
 
     def _smallest(self, most: float, smallest: Grouping) -> Grouping:
@@ -197,10 +229,13 @@ class GroupSearch:
         pushed = self.network.is_pushed(first)
         if adjacent and not pushed:
             edges.append(_Edge(first, end, max(self.live[first:end]), 0.0, None, True))
+        if (first, end) in self._excluded:
+            return edges
         if (first, end) in self._groups:
             groups = self._groups[first, end]
             edges += [_Edge(first, end, group.bytes, group.extra, group, False) for group in groups]
-        elif end - first > 1 or pushed:  # a single layer has no inner tensors
+        elif end - first > 1 or pushed or self.network.may_overlap(self.network.cuts[first], end):
+            # Otherwise a single layer saves nothing.
             bound = self._bound(first, end)
             if bound < inf:
                 edges.append(_Edge(first, end, bound, 1.0, None, False))
@@ -210,7 +245,8 @@ class GroupSearch:
         """Return a lower bound of a group's bytes; infinity if these layers are no group."""
         if (first, end) not in self._bounds:
             described = self.network.described(first, end)
-            self._bounds[first, end] = inf if described is None else _least_bytes(described)
+            overlaps = self.network.may_overlap(self.network.cuts[first], end)
+            self._bounds[first, end] = inf if described is None else _least_bytes(described, overlaps)
         return self._bounds[first, end]
 
     def _simulated(self, first: int, end: int) -> list[Group]:
@@ -241,12 +277,17 @@ class GroupSearch:
         schedule = simulate(layers, tensors, pushed, self._alignments(layers))
         if not schedule.aligned or not schedule.intact:
             return None
-        whole = [tensor for tensor in tensors.values() if tensor.whole and not tensor.place_of]
-        size = sum(tensor.total * tensor.row_bytes for tensor in whole)
+        whole = [tensor.total * tensor.row_bytes for tensor in tensors.values() if tensor.whole and not tensor.place_of]
+        overlaps = len(whole) == 2 and self.network.may_overlap(source, end)
+        distance = schedule.distance if overlaps else None
+        size = sum(whole)
+        if distance is not None:
+            before = tensors[source].above * tensors[source].row_bytes
+            size = max(*whole, distance - before + whole[0])
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end])
         extra += schedule.overhead
-        return Group(first, end, described, schedule, pushed, size, extra)
+        return Group(first, end, described, schedule, pushed, distance, size, extra)
 
     def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
         """Return the groups with other rows per call, layer by layer, that cost less and stay within `cap` bytes."""
@@ -308,15 +349,15 @@ def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:
     return (total[1], total[0]) if cheapest else total
 
 
-def _least_bytes(described: Described) -> int:
-    """Return a lower bound of the bytes that a group needs."""
+def _least_bytes(described: Described, overlaps: bool) -> int:
+    """Return a lower bound of the bytes that a group needs; `overlaps`: its output may overlap its input."""
     layers, tensors, _ = described
-    size = 0
+    size, whole = 0, []
     for name, tensor in tensors.items():
         if tensor.place_of:
             continue
         if tensor.whole:
-            size += tensor.total * tensor.row_bytes
+            whole.append(tensor.total * tensor.row_bytes)
         else:
             size += max(layer.window.size for layer in layers if name in layer.inputs) * tensor.row_bytes
-    return size
+    return size + (max(whole) if overlaps else sum(whole))

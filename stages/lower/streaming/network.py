@@ -29,6 +29,8 @@ class RowNetwork:
     planar     tensors whose rows are not contiguous in a whole image: only inner tensors of a group
     overlaid   layers whose output may take the place of an input, element by element
     pushed     the caller passes the rows of the network's input
+    overwrite  results of groups may replace the network's input
+    overlaps   results of groups may replace rows of their input
     alignments  bytes at which the output of a layer's kernel for whole images may begin, by its index; 1 by default
     """
 
@@ -39,12 +41,16 @@ class RowNetwork:
         overlaid: frozenset[int] = frozenset(),
         *,
         pushed: bool = False,
+        overwrite: bool = False,
+        overlaps: bool = True,
         alignments: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.planar = planar
         self.overlaid = overlaid
         self.pushed = pushed
+        self.overwrite = overwrite
+        self.overlaps = overlaps
         self.alignments = alignments
 
     @cached_property
@@ -90,6 +96,15 @@ class RowNetwork:
     def is_pushed(self, first: int) -> bool:
         """Return whether the caller passes the rows of a group's input."""
         return self.pushed and first == 0
+
+    def is_replaceable(self, source: str, end: int) -> bool:
+        """Return whether the output of a group that ends before layer `end` may replace rows of its input."""
+        kept = (*self.graph.outputs, *self.divided, *(() if self.overwrite else self.graph.inputs))
+        return source not in kept and all(index < end for index in self.readers.get(source, ()))
+
+    def may_overlap(self, source: str, end: int) -> bool:
+        """Return whether the output of a group may overlap rows of its input that are not needed any more."""
+        return self.overlaps and bool(source) and self.is_replaceable(source, end)
 
     def described(self, first: int, end: int, rows: Mapping[int, int] | None = None) -> Described | None:
         """Return the group of layers [first, end); None if these layers cannot run by rows.
@@ -179,9 +194,8 @@ class RowNetwork:
     def _over_input(self, layer: RowLayer, tensors: dict[str, RowTensor], source: str) -> None:
         """Let the group's result replace its input, if nothing else needs that; the simulation checks the rows."""
         tensor, output = tensors[source], tensors[layer.output]
-        free = source not in (*self.graph.inputs, *self.graph.outputs, *self.divided) and tensor.whole
-        is_alone = all(index <= layer.index for index in self.readers[source])
-        if source in layer.inputs and free and is_alone and tensor.row_bytes == output.row_bytes:
+        is_replaceable = tensor.whole and self.is_replaceable(source, layer.index + 1)
+        if source in layer.inputs and is_replaceable and tensor.row_bytes == output.row_bytes:
             tensors[layer.output] = output._replace(place_of=source, above=tensor.above)
 
     @staticmethod

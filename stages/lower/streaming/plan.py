@@ -38,6 +38,8 @@ class StreamedGroup(BaseModel):
     tensors      those that the group reads or writes by rows
     capacity     rows that the rolling buffer of each inner tensor holds
     layouts      of tensors whose rows lie as planes
+    distance     bytes from the first row of its output to that of its input, from which on they may overlap; None: they
+                 may not
     pushed       name of the input that the caller passes row by row, '' if there is none
     bytes        of tensors in use while it runs, without scratch
     whole_bytes  the same if its layers computed whole images
@@ -52,6 +54,7 @@ class StreamedGroup(BaseModel):
     tensors: dict[str, RowTensor]
     capacity: dict[str, int]
     layouts: dict[str, Layout] = {}
+    distance: int | None = None
     pushed: str = ""
     bytes: int = 0
     whole_bytes: int = 0
@@ -61,6 +64,17 @@ class StreamedGroup(BaseModel):
     def schedule(self) -> Schedule:
         """Return the calls in order."""
         return simulate(self.layers, self.tensors, self.pushed)
+
+    @property
+    def source(self) -> str:
+        """The group's input."""
+        written = {layer.output for layer in self.layers}
+        return next(name for name in self.tensors if name not in written)
+
+    @property
+    def output(self) -> str:
+        """The group's output."""
+        return self.layers[-1].output
 
     @property
     def sums(self) -> RowLayer | None:

@@ -99,6 +99,8 @@ class Schedule:
     moved     bytes that are moved to the start of rolling buffers
     aligned   whether all rows begin at multiples of the alignment that the layers' kernels need
     intact    whether no row is replaced that a layer still needs
+    distance  bytes from the first row of the group's whole output to that of its whole input, not counting padding,
+              from which on the output may overlap the input; None if one of them is not whole
     """
 
     firings: list[Firing] = field(default_factory=list)
@@ -106,6 +108,7 @@ class Schedule:
     moved: int = 0
     aligned: bool = True
     intact: bool = True
+    distance: int | None = None
 
     @property
     def overhead(self) -> float:
@@ -149,6 +152,10 @@ class _Simulation:
         self.schedule = Schedule()
         written = {layer.output for layer in layers}
         complete = {name for name in tensors if name not in written and name != pushed}
+        last = layers[-1]
+        self.source = next((name for name in complete if tensors[name].whole), "")
+        if self.source and tensors[last.output].whole and not last.window.accumulates:
+            self.schedule.distance = 0
         self.done = [0] * len(layers)
         self.end = {name: tensor.total if name in complete else tensor.above for name, tensor in tensors.items()}
         self.first = dict.fromkeys(tensors, 0)
@@ -218,10 +225,26 @@ class _Simulation:
             tensor = self.tensors[name]
             self._align(layer, name, layer.start(done, tensor.above))
         self.schedule.firings.append(Firing(layer.index, done, rows))
+        if self.schedule.distance is not None and number == len(self.layers) - 1:
+            self._keep_apart(layer, done + rows)
         self.done[number] += rows
         if not layer.window.accumulates:
             self._append(layer.output, rows, by_kernel=True)
             self._align(layer, layer.output, self.end[layer.output] - rows)
+
+    def _keep_apart(self, layer: RowLayer, end: int) -> None:
+        """Note where the group's input must begin, so that rows of its output before `end` replace no row in use."""
+        source = self.tensors[self.source]
+        needed = [x.start(done, 0) for x, done in self._unfinished(self.source)]
+        if needed:
+            first = max(min(needed), -source.above) * source.row_bytes
+            distance = end * self.tensors[layer.output].row_bytes - first
+            self.schedule.distance = max(self.schedule.distance or 0, distance)
+
+    def _unfinished(self, name: str) -> list[tuple[RowLayer, int]]:
+        """Return the readers of a tensor that have rows to make, with the rows that they have made."""
+        readers = [(self.layers[number], self.done[number]) for number in self.readers[name]]
+        return [(layer, done) for layer, done in readers if done < layer.height]
 
     def _align(self, layer: RowLayer, name: str, row: int) -> None:
         offset = (row - self.first[self.root[name]]) * self.tensors[name].row_bytes
@@ -248,8 +271,7 @@ class _Simulation:
     def _is_free(self, name: str, end: int) -> bool:
         """Return whether no layer needs rows before `end` any more."""
         above = self.tensors[name].above
-        unfinished = (n for n in self.readers[name] if self.done[n] < self.layers[n].height)
-        return all(self.layers[n].start(self.done[n], above) >= end for n in unfinished)
+        return all(layer.start(done, above) >= end for layer, done in self._unfinished(name))
 
     def _keep(self, name: str) -> int:
         """Return the first row that a reader still needs."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from stages.report.advice.facts import RECIPE, Advice, Facts, Saving, percent, run_with
 from stages.report.advice.time_rules import CALIBRATE
-from stages.report.html.memory import alive, peak_of, short_name, tensor_at
+from stages.report.html.memory import alive, bytes_in_use, peak_of, short_name, tensor_at
 from stages.support.messages.wording import several
 
 _LEAST = 0.01  # share of the arena or the ROM below which a saving is not worth a line
@@ -48,7 +48,7 @@ def peak(facts: Facts) -> Advice | None:
     layer = peak_of(buffers, len(facts.report["layers"]))
     there = sorted(alive(buffers, layer), key=lambda buffer: -buffer["bytes"])
     names = [f"{short_name(tensor_at(buffer, layer))} {buffer['bytes']:,}" for buffer in there]
-    total = sum(buffer["bytes"] for buffer in there)
+    total = bytes_in_use(there)
     index = facts.report["layers"][layer]["index"]
     what = f"The arena is largest in {facts.title(index)}: {total:,} bytes are alive. {several(names, _NAMED)}"
     return Advice("RAM", index, what)
@@ -156,7 +156,7 @@ def _arena(facts: Facts) -> Sequence[Mapping[str, Any]]:
 
 def _most(buffers: Sequence[Mapping[str, Any]], layers: int) -> int:
     """Return the most bytes that are alive at once."""
-    return max(sum(int(buffer["bytes"]) for buffer in alive(buffers, layer)) for layer in range(layers))
+    return max(bytes_in_use(alive(buffers, layer)) for layer in range(layers))
 
 
 def _weights(facts: Facts, dtype: str, ops: Sequence[str] | None) -> int:

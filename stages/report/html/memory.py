@@ -64,7 +64,17 @@ def _arena(region: str, buffers: Sequence[Mapping[str, Any]], layers: int) -> Ar
 
 def peak_of(buffers: Sequence[Mapping[str, Any]], layers: int) -> int:
     """Return the position of the first layer at which most bytes are alive, for `layers` layers."""
-    return max(range(layers), key=lambda layer: sum(buffer["bytes"] for buffer in alive(buffers, layer)))
+    return max(range(layers), key=lambda layer: bytes_in_use(alive(buffers, layer)))
+
+
+def bytes_in_use(buffers: Sequence[Mapping[str, Any]]) -> int:
+    """Return the bytes of buffers that are alive at once. Where two overlap, bytes count once."""
+    total, covered = 0, dict.fromkeys((buffer["region"] for buffer in buffers), 0)
+    for buffer in sorted(buffers, key=lambda buffer: buffer["offset"]):
+        end = buffer["offset"] + buffer["bytes"]
+        total += max(0, end - max(buffer["offset"], covered[buffer["region"]]))
+        covered[buffer["region"]] = max(end, covered[buffer["region"]])
+    return int(total)
 
 
 def alive(buffers: Sequence[Mapping[str, Any]], layer: int) -> list[Mapping[str, Any]]:

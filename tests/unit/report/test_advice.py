@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,9 +39,12 @@ def other(kernel: str, cost: float | None, reason: str = "", source: str = "coun
     return {"kernel": kernel, "cost": cost, "cost_source": source, "reason": reason, "flips": flips}
 
 
+_OFFSETS = itertools.count(0, 4096)  # buffers that do not overlap
+
+
 def buffer(name: str, size: int, first: int, last: int) -> dict[str, Any]:
     kind = "scratch" if name.startswith("scratch") else "tensor"
-    place = {"region": "ram", "offset": 0, "bytes": size, "first": first, "last": last}
+    place = {"region": "ram", "offset": next(_OFFSETS), "bytes": size, "first": first, "last": last}
     return {"name": name, "kind": kind, **place, "holds": [{"name": name, "first": first, "bytes": size}]}
 
 

@@ -30,10 +30,12 @@ COUNT = int(os.environ.get("STREAMING_NETWORKS", "2"))
 
 def random_groups(search: GroupSearch, rng: random.Random) -> Grouping:
     """Return groups between random cuts, with random rows per call."""
-    cuts, groups, place = list(search.network.cuts), [], 0
+    cuts_at = search.network.cuts
+    cuts, groups, place = list(cuts_at), [], 0
     while place < cuts[-1]:
         ends = [cut for cut in cuts if cut > place]
-        candidates = {end: found for end in ends if end > place + 1 and (found := simulated(search, place, end, rng))}
+        inner = [end for end in ends if end > place + 1 or search.network.may_overlap(cuts_at[place], end)]
+        candidates = {end: found for end in inner if (found := simulated(search, place, end, rng))}
         place = rng.choice(sorted(candidates)[-3:]) if candidates and rng.random() < 0.9 else ends[0]
         groups += candidates.get(place, [])[:1]
     return Grouping(tuple(groups), 0, 0.0)
@@ -71,14 +73,20 @@ def streamed_layers(
     streaming: str | bool | None = "auto",
     arena_limit: int | None = None,
     by_rows: bool = False,
+    overwrite: bool = False,
 ) -> int:
-    """Build and run a model; all tensors must be LiteRT's. Return how many layers ran by rows."""
+    """Build and run a model; all tensors must be LiteRT's. Return how many layers ran by rows.
+
+    overwrite  groups may overwrite the network's input
+    """
     chosen, reference = target_named(target), Reference(tflite)
     inferences = [random_inputs(reference.info, seed) for seed in (1, 2)]
     folder.mkdir(exist_ok=True)
     (folder / "model.tflite").write_bytes(tflite)
     options = {"streaming": streaming, "arena_limit": arena_limit}
     configs: dict[str, dict[str, Any]] = {"tensorize": options, "emit": options, "layout": {"default": layout}}
+    if overwrite:
+        configs["tensorize"] = {**options, "overwrite_input": True}
     if by_rows:
         configs |= {"tensorize": {**options, "input_rows": True}, "emit": {**options, "input": "rows"}}
     artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), chosen, folder / "artifacts", configs=configs)
@@ -99,7 +107,7 @@ def test_random_groups(dtype: str, number: int, tmp_path: Path, monkeypatch: pyt
     rng = random.Random(number)
     monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
     layout = "NCHW" if number % 3 == 2 and dtype != "int16" else "NHWC"
-    streamed_layers(network(number, dtype), tmp_path, layout)
+    streamed_layers(network(number, dtype), tmp_path, layout, overwrite=number % 2 == 1)
 
 
 def _convolution(b: ModelBuilder, x: Tensor, name: str) -> Tensor:
@@ -170,3 +178,21 @@ def test_layers_run_by_rows_unless_the_recipe_forbids_it(tmp_path: Path) -> None
 @pytest.mark.parametrize("number", [500, 505, 508])
 def test_an_input_that_the_caller_passes_by_rows(number: int, tmp_path: Path) -> None:
     assert streamed_layers(network(number), tmp_path, by_rows=True)
+
+
+def test_groups_overwrite_their_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each layer is a group whose output lies over its input, so that the arena is little more than one image."""
+
+    def single_layers(search: GroupSearch, share: float, limit: int | None = None) -> Grouping:
+        rng, end = random.Random(1), len(search.live)
+        return Grouping(tuple(simulated(search, i, i + 1, rng)[0] for i in range(end)), 0, 0.0)
+
+    monkeypatch.setattr(GroupSearch, "best", single_layers)
+    b = ModelBuilder()
+    x = b.input("x", (1, 16, 8, 16), "int8", 0.05, 3)
+    for name in ("first", "second", "third", "fourth"):
+        x = _convolution(b, x, name)
+    b.output(x)
+    assert streamed_layers(b.build(), tmp_path, overwrite=True) == 4
+    emitted = json.loads((tmp_path / "artifacts" / "emit" / "model.json").read_text())
+    assert emitted["arena_bytes"] < 1.9 * 16 * 8 * 16

@@ -226,3 +226,39 @@ def test_each_read_sees_its_row() -> None:
                 _Run(group, schedule, {**schedule.capacity, name: rows - 1}, pushed)
             seen["shrunk"] += 1
     assert all(seen.values()), seen
+
+
+class _Overlapping(_Run):
+    """A run in which the output's memory begins `distance` bytes before that of the input, padding not counted.
+
+    A call may write all its rows before it reads any, as a kernel may.
+    """
+
+    def __init__(self, group: Described, schedule: Schedule, distance: int) -> None:
+        self.source, self.output, self.distance = group.source, group.layers[-1], distance
+        super().__init__(group, schedule, schedule.capacity, "")
+
+    def _call(self, index: int, first: int, rows: int) -> None:
+        if index == self.output.index:
+            source = self.tensors[self.source]
+            end = (first + rows) * self.tensors[self.output.output].row_bytes
+            for row in range(source.total):
+                if self.distance + (row - source.above) * source.row_bytes < end:
+                    self.memory[self.source][row] = None
+        super()._call(index, first, rows)
+
+
+def test_an_output_overlaps_only_dead_rows_of_the_input() -> None:
+    rng, seen = random.Random(5), [0, 0]
+    for _ in range(GROUPS):
+        group, pushed = drawn_group(rng)
+        schedule = simulate(group.layers, group.tensors, pushed)
+        if schedule.distance is None or group.tensors[group.layers[-1].output].place_of:
+            continue
+        _Overlapping(group, schedule, schedule.distance)
+        seen[0] += 1
+        if schedule.distance > 0:
+            with pytest.raises(AssertionError):
+                _Overlapping(group, schedule, schedule.distance - 1)
+            seen[1] += 1
+    assert min(seen) > GROUPS // 10, seen

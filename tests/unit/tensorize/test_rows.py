@@ -124,3 +124,24 @@ def test_a_first_layer_without_rows_is_refused(
 ) -> None:
     with pytest.raises(StageError, match=reason):
         pushed(tmp_path, shape, weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"streaming": False}, "memory.streaming is false"), ({"input_rows": True}, "the arena holds no whole input")],
+)
+def test_overwrite_input_needs_layers_by_rows_and_an_input_in_memory(
+    tmp_path: Path, options: dict[str, Any], reason: str
+) -> None:
+    b = ModelBuilder()
+    b.output(b.relu(b.input("x", (1, 8, 8, 2), "int8", *QUANT)))
+    (tmp_path / "net.tflite").write_bytes(b.build())
+    configs = {"tensorize": {"count": False, "overwrite_input": True, **options}}
+    with pytest.raises(StageError, match=reason):
+        run_stages(
+            FileModel(file=str(tmp_path / "net.tflite")),
+            target_named("host"),
+            tmp_path / "run",
+            configs=configs,
+            without=("count", "ptq"),
+        )
