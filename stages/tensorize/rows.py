@@ -52,7 +52,9 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
             raise StageError(f"`emit: {{input: rows}}` is not possible: {reason}", at=_INPUT)
         return _whole(chosen, context, reason)
     bands = _Bands(chosen, context)
-    result = bands.streamed(bands.search().best(share, limit))
+    # Overlaps need groups of single layers too, and so kernels for few rows: code. So they are used on request.
+    overlaps = bool(config.overwrite_input) or limit is not None
+    result = bands.streamed(bands.search(overlaps=overlaps).best(share, limit))
     assert result.streaming is not None
     if not result.groups:
         if pushed and not context.counting:  # while kernels are counted, layouts may change
@@ -61,7 +63,7 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     if limit is None and (pushed or context.counting):
         return result
     size = arena_bytes(result, context)
-    if size > _SPARE * result.streaming.bytes and not pushed:  # scratch, or overlaps that conflict
+    if overlaps and size > _SPARE * result.streaming.bytes and not pushed:  # scratch, or overlaps that conflict
         apart = bands.streamed(bands.search(overlaps=False).best(share, limit))
         if apart.groups and (smaller := arena_bytes(apart, context)) < size:
             result, size = apart, smaller

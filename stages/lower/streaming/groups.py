@@ -14,7 +14,7 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from stages.lower.streaming.network import Described, RowNetwork
-from stages.lower.streaming.schedule import RowLayer, Schedule, simulate
+from stages.lower.streaming.schedule import RowLayer, Schedule, outline
 
 LOCKSTEPS = (1, 2, 4, 8)
 """Rows of the group's last layer per step; each layer before makes as many as its readers need."""
@@ -274,7 +274,8 @@ class GroupSearch:
         if cost == inf or not all(self._may_replace(layer) for layer in layers if tensors[layer.output].place_of):
             return None
         pushed = source if self.network.is_pushed(first) else ""
-        schedule = simulate(layers, tensors, pushed, self._alignments(layers))
+        alignments = tuple(self._alignments(layers).items())
+        schedule = outline(tuple(layers), tuple(tensors.items()), pushed, alignments)
         if not schedule.aligned or not schedule.intact:
             return None
         whole = [tensor.total * tensor.row_bytes for tensor in tensors.values() if tensor.whole and not tensor.place_of]

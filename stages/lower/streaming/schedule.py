@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -95,6 +96,8 @@ class Firing(NamedTuple):
 class Schedule:
     """What a group does, from its simulation.
 
+    firings   the calls in order; empty in an outline
+    calls     number of calls
     capacity  rows that each rolling buffer must hold
     moved     bytes that are moved to the start of rolling buffers
     aligned   whether all rows begin at multiples of the alignment that the layers' kernels need
@@ -104,6 +107,7 @@ class Schedule:
     """
 
     firings: list[Firing] = field(default_factory=list)
+    calls: int = 0
     capacity: dict[str, int] = field(default_factory=dict)
     moved: int = 0
     aligned: bool = True
@@ -113,7 +117,7 @@ class Schedule:
     @property
     def overhead(self) -> float:
         """The estimated instructions of calls with their conditions, and of moves."""
-        return _CALL_COST * len(self.firings) + _BYTE_COST * self.moved
+        return _CALL_COST * self.calls + _BYTE_COST * self.moved
 
 
 def simulate(
@@ -131,6 +135,19 @@ def simulate(
     """
     capacity = _Simulation(layers, tensors, pushed, alignments, {}).run().capacity
     return _Simulation(layers, tensors, pushed, alignments, capacity).run()
+
+
+@lru_cache(maxsize=1 << 16)
+def outline(
+    layers: tuple[RowLayer, ...],
+    tensors: tuple[tuple[str, RowTensor], ...],
+    pushed: str,
+    alignments: tuple[tuple[int, int], ...],
+) -> Schedule:
+    """Return the schedule of `simulate` without its firings. Rounds of counting ask for the same schedules again."""
+    schedule = simulate(layers, dict(tensors), pushed, dict(alignments))
+    schedule.firings = []
+    return schedule
 
 
 class _Simulation:
@@ -176,6 +193,7 @@ class _Simulation:
         """Run to the end. Raises RuntimeError if a layer cannot finish (an internal error)."""
         while self._step():
             pass
+        self.schedule.calls = len(self.schedule.firings)
         if any(done < layer.height for done, layer in zip(self.done, self.layers, strict=True)):
             raise RuntimeError("internal error: a streamed group cannot finish")
         return self.schedule
