@@ -90,7 +90,7 @@ class State:
 
 
 def distances(steps: Sequence[Step | None], pipeline: Pipeline) -> tuple[list[float], dict[int, float]]:
-    """Return cycles of each step after the one before it, and those of loops' first steps, by number, in further turns.
+    """Return the cycles of each step, and those of the first step of each loop in later iterations, by number.
 
     None is an instruction without a class. The state of the pipeline is unknown after it.
     """

@@ -67,6 +67,9 @@ def test_without_the_logarithm_features_are_the_clipped_amplitudes(out_scale: fl
             assert np.abs(expected - logarithm)[inside].max(initial=0) <= 1
             largest = max(largest, amplitudes.max())
     assert largest > 1_000
+    square = (32_000 * np.sign(np.sin(np.arange(1600) * np.pi / 8))).astype(np.int16).reshape(10, 1, 160)
+    loudest = max(np.array(plain.run([step])[0]).max() for step in square)
+    assert loudest == np.float32(65_535) / np.float32(out_scale)
     quantized = build_frontend(options, Features(1, "int8", 100 / out_scale, -128))
     assert verified(quantized, "host", tmp_path, {"simulate": {"inputs": {"random": 4}}})["mismatches"] == 0
 

@@ -208,6 +208,7 @@ def test_each_read_sees_its_row() -> None:
         group, pushed = drawn_group(rng)
         layers, tensors, _ = group
         schedule = simulate(layers, tensors, pushed)
+        assert schedule.overhead >= len(schedule.firings) > 0
         places = [tensor for tensor in tensors.values() if tensor.place_of]
         if not schedule.intact:
             with pytest.raises((AssertionError, IndexError)):
