@@ -116,7 +116,7 @@ class Stage(ABC, Generic[C]):
         return True
 
     def inputs(self, config: C, model: ModelSource, target: Target) -> ActionInputs:
-        """Return everything that `run` reads besides options and artifacts: tools, files, code, fields of the target.
+        """Return the action inputs: tools, files, code and fields of the target.
 
         Called for each plan, and again after `run` to find code that was added meanwhile. So it must be fast.
         """

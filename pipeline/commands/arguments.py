@@ -31,7 +31,10 @@ NAMES: Mapping[str, str] = {
 
 
 def key_of(typed: str, known: Iterable[str]) -> str:
-    """Return the key that a typed name means: `targets` and `dry-run` for `target` and `dry_run`; '' if unknown."""
+    """Return the key that a typed name means, '' if unknown.
+
+    `targets` and `dry-run` mean `target` and `dry_run`.
+    """
     name = typed.replace("-", "_")
     known = tuple(known)
     return next((key for key in (name, name.removesuffix("s")) if key in known), "")

@@ -28,7 +28,10 @@ MOST_JOBS = 64
 
 
 def command_option(name: str, text: str, kind: type = bool, *, short: str = "") -> dict[str, Any]:
-    """Return an option for `cmd_options`: a flag, or one with a value of type str (default '') or int (None)."""
+    """Return an option for `cmd_options`: a flag, or an option with a value.
+
+    Values are of type str (default '') or int (None).
+    """
     default = None if kind is int else kind()
     return {"name": name, "long": name, "short": short, "type": kind, "default": default, "help": text}
 
@@ -143,7 +146,10 @@ def selected_names(named: Sequence[str], values: Mapping[str, str], *keys: str) 
 
 
 def named_recipes(command: str, named: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the recipes of names and `recipe=`, and the other variables. Raises RecipeError if there is none."""
+    """Return the recipes of names and `recipe=`, and the other variables.
+
+    Raises RecipeError if there is none.
+    """
     values = variables()
     names = selected_names(named, values, "recipe")
     values.pop("recipe", None)

@@ -95,7 +95,10 @@ def _print(lines: Iterable[str]) -> int:
 
 
 def possible_words(words: Sequence[str]) -> list[str]:
-    """Return the sorted completions of the last word after `doit`. A completion that ends with `=` or `:` continues."""
+    """Return the sorted completions of the last word after `doit`.
+
+    A completion that ends with `=` or `:` continues.
+    """
     *before, current = words or [""]
     commands = command_classes()
     command = before[0] if before and before[0] in commands else "run"
@@ -123,7 +126,10 @@ def possible_words(words: Sequence[str]) -> list[str]:
 
 
 def _names(kind: str) -> list[str]:
-    """Return the names of a kind: values of a `name=` argument, or the arguments of a command (`names`); or []."""
+    """Return the names of a kind, [] for an unknown kind.
+
+    The values of a `name=` argument, or the arguments of a command (`names`).
+    """
     from pipeline.plugins.discovery import plugins_of
     from pipeline.plugins.importing import declare_operators
     from pipeline.recipes.recipe_files import recipe_names

@@ -40,7 +40,10 @@ class ProjectTasks(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no ty
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command line, given without the program's name. Returns the exit code. Prints errors to stderr."""
+    """Run a command line, given without the program's name.
+
+    Returns the exit code. Prints errors to stderr.
+    """
     try:
         return _run(list(words))
     except (PipelineError, StageError, CmdParseError, InvalidDodoFile, InvalidCommand, InvalidTask) as error:

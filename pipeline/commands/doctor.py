@@ -154,7 +154,7 @@ def _self_test(target: Target, tools: Sequence[Mapping[str, Any]]) -> dict[str, 
 
 
 def _problem(target: Target) -> str:
-    """Return what is wrong with a core's compiler or simulator, '' if nothing is."""
+    """Return the problem of a core's compiler or simulator, '' if both work."""
     from stages.backends.simulators.bench import compile_and_run_c
 
     try:

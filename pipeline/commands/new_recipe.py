@@ -170,7 +170,9 @@ def model_entry(text: str, project: Project) -> Mapping[str, Any]:
 
 
 def _own_model(data: dict[str, Any], project: Project) -> dict[str, bytes]:
-    """Make the model's path relative to the project. Returns the file to copy into it, by place, if it lies outside.
+    """Make the model's path relative to the project.
+
+    Returns the file to copy into it, by place, if it lies outside.
 
     A path with a variable stays as it is. Raises PipelineError.
     """

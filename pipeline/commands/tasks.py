@@ -244,7 +244,10 @@ def _stage_tasks(
 
 
 def _stage_task(session: Session, action: Action, recipe: str, matrix: MatrixRun | None, tasks: Sequence[str]) -> Task:
-    """Return the task of a stage. `tasks` are the tasks of all recipes that share the stage; the first one owns it."""
+    """Return the task of a stage.
+
+    `tasks` are the tasks of all recipes that share the stage; the first one owns it.
+    """
     name, owner = f"{recipe}:{action.kind}", tasks[0]
     done: list[bool] = []
 

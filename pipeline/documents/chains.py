@@ -17,7 +17,10 @@ def networks_of(model: Any) -> list[int]:
 
 
 def with_network(model: Mapping[str, Any], network: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chain of one network with another network; `network` itself if the chain has none or several."""
+    """Return a chain of one network with another network.
+
+    Returns `network` itself if the chain has no network or several.
+    """
     places = networks_of(model)
     if len(places) != 1:
         return dict(network)

@@ -124,7 +124,10 @@ _MAX_ENTRIES = 500
 
 
 def cached_parse(text: str, parse: Callable[[], Any]) -> Any:
-    """Return the cached value of a text, or call `parse` and cache its result. Exceptions of `parse` propagate."""
+    """Return the cached value of a text, or call `parse` and cache its result.
+
+    Exceptions of `parse` propagate.
+    """
     path = build_cache("documents") / f"{hashlib.sha256(f'{_parser_digest()}{text}'.encode()).hexdigest()}.json"
     entry = read_cache(path)
     if isinstance(entry, dict) and "value" in entry:

@@ -70,7 +70,10 @@ def _nodes(text: str) -> yaml.Node | None:
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
-    """Return the nodes of the value and of the key at `part`. Own keys take precedence over merged ones (`<<`)."""
+    """Return the nodes of the value and of the key at `part`.
+
+    Own keys take precedence over merged ones (`<<`).
+    """
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part], None
     if not isinstance(node, yaml.MappingNode):

@@ -39,7 +39,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Expected:
-    """Digest of an artifact, valid if the outputs of the stages in `unless` do not change. content: None if unknown."""
+    """Digest of an artifact, valid if the stages in `unless` keep their outputs.
+
+    content: None if unknown.
+    """
 
     content: str | None
     unless: tuple[str, ...] = ()

@@ -244,7 +244,10 @@ class Planner:
         )
 
     def identify(self, stage: Stage[Any], config: StageConfig, inputs: ActionInputs, target: Target) -> StageIdentity:
-        """Return the ingredients of a stage on this machine, without `inputs.files`. Raises StageError, ToolError."""
+        """Return the ingredients of a stage on this machine, without `inputs.files`.
+
+        Raises StageError, ToolError.
+        """
         tools = {tool.name: self.tools.identify(tool) for tool in inputs.tools}
         code = self._code(stage, inputs.sources)
         plugin_files = {**inputs.code, **self.operator_code(code)}
@@ -276,7 +279,10 @@ class Planner:
         return files
 
     def code_names(self, action: Action) -> set[str]:
-        """Return the names of the code that the action's stage would use at present, without modules it imports."""
+        """Return the names of the code that the action's stage uses at present.
+
+        Omits modules that the code imports.
+        """
         inputs = action.stage.inputs(action.config, action.model, action.target)
         matches = (name for pattern in inputs.sources for name in self._matching(pattern))
         return {*matches, *inputs.code, *self.operator_code(action.code)}

@@ -7,12 +7,18 @@ from stages.base import StageConfig
 
 
 def with_recipe_options(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Return the options of a stage with those that follow from the recipe's `memory`, `report` and emit's options."""
+    """Return the options of a stage, with options from other parts of the recipe.
+
+    These parts are `memory`, `report` and the options of emit.
+    """
     return _with_input_rows(_with_blob(_with_recipe(config, recipe), recipe), recipe)
 
 
 def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Set `arena_limit`, `memory_rules`, `streaming`, `overwrite_input` and `class_names` of a stage, if unset."""
+    """Set a stage's options that the recipe has in other places, if unset.
+
+    They are `arena_limit`, `memory_rules`, `streaming`, `overwrite_input` and `class_names`.
+    """
     values = {
         "arena_limit": recipe.memory.arena_limit,
         "memory_rules": recipe.memory.rules,
@@ -29,7 +35,10 @@ def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
 
 
 def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Turn off what depends on the values of weights, unless the recipe sets it, if the caller provides the weights."""
+    """Turn off options that depend on weight values if the caller provides the weights.
+
+    Options that the recipe sets are kept.
+    """
     if not getattr(recipe.config("emit"), "is_blob", False):
         return config
     fields = {"simplify", "narrow_weights"} & type(config).model_fields.keys() - config.model_fields_set

@@ -46,9 +46,9 @@ def repeat_command(
 
 
 def completed_command(command: str, loaded: LoadedRecipe, project: Project) -> str:
-    """Return a command of the report's advice with this run's recipe and overrides in place of its placeholder.
+    """Return a command of the advice with this run's recipe and overrides.
 
-    '' for a recipe that no command can name.
+    They replace its placeholder. '' for a recipe that no command can name.
     """
     _, verb, *arguments = shlex.split(command)
     if RECIPE not in arguments:

@@ -134,7 +134,10 @@ def _sources(path: YamlPath) -> tuple[str, ...]:
 
 
 def model_kinds_with(schema: dict[str, Any], path: YamlPath) -> list[str]:
-    """Return the kinds of models, or of a chain's parts, with the last key of `path`: `file`, `url`, `zoo`, `op`."""
+    """Return the kinds of models, or of a chain's parts, that have the last key of `path`.
+
+    Kinds are `file`, `url`, `zoo` and `op`.
+    """
     *above, key = path
     variants = [
         variant["properties"] for variant in _schemas_at(schema, tuple(above)) if key in variant.get("properties", {})

@@ -35,7 +35,7 @@ def split_names(words: Iterable[str]) -> list[str]:
 
 
 def matching_recipes(words: Sequence[str], root: Path | Project, registry: Registry) -> list[str]:
-    """Return the recipes and variants that command-line words name, without duplicates.
+    """Return the named recipes and variants, each once, with its last stage ('': all).
 
     `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names all recipes that start with kws, and the variant m:ad-host.
     """
@@ -51,7 +51,7 @@ def matching_recipes(words: Sequence[str], root: Path | Project, registry: Regis
 
 
 def recipes_and_stages(words: Sequence[str], root: Path | Project, registry: Registry) -> list[tuple[str, str]]:
-    """Return the recipes and variants that command-line words name, each with its last stage ('': all), once.
+    """Return the named recipes and variants, each once, with its last stage ('': all).
 
     `kws:emit` ends at the stage emit. Words without a matching recipe give nothing. Raises RecipeError for two stages.
     """

@@ -1,4 +1,7 @@
-"""Measurements on silicon: Firmline's file and the project's own, `silicon.yaml` beside its pipeline.yaml."""
+"""Measurements on silicon: Firmline's file and the project's.
+
+The project's is `silicon.yaml` beside its pipeline.yaml.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def load_own(project: Project) -> tuple[str, Silicon | None]:
 
 
 def checked(text: str, path: Path, project: Project) -> Silicon:
-    """Return the content of a text for the project's file. Raises RecipeError."""
+    """Parse and validate `text` as the project's silicon.yaml. Raises RecipeError."""
     from pipeline.documents.parsing import parse_yaml_document
 
     name = project.display_path(path)

@@ -29,7 +29,10 @@ class Transport(Protocol):
     """
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """Pass an object's bytes to `take`, in order; False if it is missing. Exceptions of `take` pass through."""
+        """Pass an object's bytes to `take`, in order; False if it is missing.
+
+        Exceptions of `take` pass through.
+        """
 
     def has(self, name: str, size: int | None = None) -> bool:
         """Return whether an object exists, with this size if given and known to the store."""

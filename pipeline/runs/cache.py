@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class StoreCache:
-    """Implements stages.base.Cache on the workspace's store and remote store. `recipe` is the running recipe."""
+    """Implements stages.base.Cache on the workspace's store and remote store.
+
+    `recipe` is the running recipe.
+    """
 
     def __init__(self, workspace: Workspace, recipe: str) -> None:
         self._workspace = workspace

@@ -1,4 +1,7 @@
-"""Add the cycles that a board measured to the project's silicon.yaml, without a change to anything else in it."""
+"""Add the cycles that a board measured to the project's silicon.yaml.
+
+Other content of the file stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ _MEMORY = "clock and flash as after a reset; without flash: memory has no wait s
 def record_measurement(
     report: Mapping[str, Any], firmware: Path, project: Project, recipe: str, changes: Sequence[str], compiler: str
 ) -> str:
-    """Add the first inference of a run on a board as a row, or replace the row of the same firmware and board.
+    """Add the first inference of a run on a board as a row.
+
+    It replaces the row of the same firmware and board.
 
     changes   overrides of the command line
     compiler  name and version

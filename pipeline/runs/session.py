@@ -61,10 +61,11 @@ class StageResult:
 
 
 class Session:
-    """Runs the actions of one plan, up to the stage `until` ('': all), with an executor: by default in this process.
+    """Runs the actions of one plan, up to the stage `until` ('': all).
 
-    Methods may be called from several threads, each action from one. log.txt gets what stages log, and for a cached
-    stage what it logged when it ran. With `record`, the recipe's keys are noted for `doit explain`.
+    Uses an executor, by default in this process. Methods may be called from several threads, each action from one.
+    log.txt gets what stages log, and for a cached stage what it logged when it ran. With `record`, the recipe's keys
+    are noted for `doit explain`.
     """
 
     def __init__(
@@ -262,7 +263,10 @@ class Session:
             raise problem
 
     def _record_measurement(self, artifacts: Mapping[str, Path]) -> str:
-        """Add a run on a board to the project's silicon.yaml, and return the report's line. Raises PipelineError."""
+        """Add a run on a board to the project's silicon.yaml, and return the report's line.
+
+        Raises PipelineError.
+        """
         if not any(getattr(action.config, "run_on", None) for action in self.plan) or "report" not in artifacts:
             return ""
         report = json.loads((artifacts["report"] / REPORT).read_text(encoding="utf-8"))

@@ -1,4 +1,7 @@
-"""Compile and link the emitted folder and the target's runtime: firmware.elf, firmware.map, sizes.json."""
+"""Compile and link the emitted folder and the target's runtime.
+
+Writes firmware.elf, firmware.map and sizes.json.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,9 @@ def compile_firmware(
     tools: Mapping[str, str] | None = None,
     inspect: Callable[[Mapping[str, Path]], None] = lambda objects: None,
 ) -> dict[str, Any]:
-    """Compile the sources in `model` (content of model.json), link them with the harness, and return the sizes.
+    """Compile the sources in `model`, link them with the harness, and return the sizes.
+
+    `model` is the content of model.json.
 
     Writes firmware.elf, firmware.map and sizes.json into `out`, and simulated.elf if the board is simulated at other
     addresses. Equal sources give equal bytes in any folder. With a `cache` and the versions of `tools`, kernels and
@@ -135,7 +140,10 @@ def _link(
 
 
 def _check_shared(regions: Sequence[Mapping[str, Any]], model: Mapping[str, Any], target: Target) -> None:
-    """Raise DoesNotFit if regions that share one memory need more than it has. The linker checks each region alone."""
+    """Raise DoesNotFit if regions that share one memory need more than it has.
+
+    The linker checks each region alone.
+    """
     used = {region["name"]: region["used"] for region in regions}
     for region in regions:
         names = () if target.memory is None or region["same_as"] else target.memory.same(region["name"])
@@ -153,7 +161,10 @@ def _check_shared(regions: Sequence[Mapping[str, Any]], model: Mapping[str, Any]
 def _link_for_simulation(
     target: Target, model: Mapping[str, Any], objects: list[Path], elf: Path, out: Path, log: Callable[[str], None]
 ) -> None:
-    """Link the objects for the addresses of the simulator's machine. If they do not fit, simulate reports it."""
+    """Link the objects for the addresses of the simulator's machine.
+
+    If they do not fit, simulate reports it.
+    """
     machine = target.in_simulator
     try:
         link(machine, runtime_for(machine), objects, elf, map_file=elf.with_suffix(".map"), log=log)
@@ -203,7 +214,9 @@ def model_sources(src: Path, listed: Mapping[str, Any], sections: Sequence[str] 
 
 
 def harness_sources(src: Path, model: Mapping[str, Any], target: Target, runtime: Runtime) -> list[Source]:
-    """Return `main`, the traces and the target's runtime. `main` gets the sizes of inputs and outputs as macros.
+    """Return `main`, the traces and the target's runtime.
+
+    `main` gets the sizes of inputs and outputs as macros.
 
     The traces' file defines the arenas if the caller of the model provides them.
     """

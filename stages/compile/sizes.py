@@ -107,9 +107,9 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
 
 
 def region_ends(elf: Path, memory: Memory) -> dict[str, int]:
-    """Return the bytes of each region up to the end of its last section: what the linker compares with its length.
+    """Return the bytes of each region up to the end of its last section.
 
-    They exceed the used bytes by the alignment of sections.
+    The linker compares them with the region's length. They exceed the used bytes by the alignment of sections.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -182,7 +182,10 @@ def read_map(text: str, sections: Set[str]) -> list[Piece]:
 
 
 def largest_symbols(image: ELFFile, pieces: list[Piece], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return functions and objects, largest first. `file` is a source file or a library member: libc.a(memcpy.o)."""
+    """Return functions and objects, largest first.
+
+    `file` is a source file or a library member: libc.a(memcpy.o).
+    """
     table: Any = image.get_section_by_name(".symtab")
     if table is None:
         return []

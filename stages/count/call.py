@@ -22,7 +22,10 @@ _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A kernel with parameters for the layer of `view`, as the kernel sees it. `estimate` is the kernel's own."""
+    """A kernel with parameters for the layer of `view`, as the kernel sees it.
+
+    `estimate` is the kernel's own.
+    """
 
     view: LayerView
     kernel: Kernel

@@ -291,7 +291,10 @@ def random_inputs(graph: Graph, names: Iterable[str]) -> dict[str, NDArray[np.ge
 
 
 def one_inference(graph: Graph, inputs: Mapping[str, NDArray[np.generic]]) -> bytes:
-    """Return the inputs, arrays in logical order, as the firmware reads them. State starts as after a reset."""
+    """Return the inputs, arrays in logical order, as the firmware reads them.
+
+    State starts as after a reset.
+    """
     data = b"".join(to_physical(inputs[name], graph.tensors[name]).tobytes() for name in graph.inputs)
     inference = Inference(data, "count")
     return inference.fed if any(tensor.state for tensor in graph.tensors.values()) else data

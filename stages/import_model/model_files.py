@@ -16,7 +16,10 @@ _EXTERNAL = "constants in "  # prefix of files with external constants of an ONN
 
 
 def model_inputs(model: ModelSource) -> ActionInputs:
-    """Return the inputs of a stage that reads the recipe's model: its files, code, entry, and ONNX's reader."""
+    """Return the action inputs of a stage that reads the recipe's model.
+
+    They are the model's files, code and entry, and the reader of ONNX files.
+    """
     from stages.support.system.loaded_code import package_files
 
     networks = networks_of(model)

@@ -157,7 +157,10 @@ def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
 
 @dataclass(frozen=True)
 class _Windowed:
-    """A network: as the firmware has it, over the whole window, and the entry `incremental` of import.json."""
+    """An incremental network: its file, and the file over the whole window.
+
+    Also the entry `incremental` of import.json.
+    """
 
     network: Normalized
     whole: Normalized
@@ -165,7 +168,10 @@ class _Windowed:
 
 
 def _joined(chain: ChainModel, files: Mapping[str, Path]) -> tuple[Joined, _Windowed]:
-    """Return the joined file of a chain. Raises StageError, as its networks' imports and for parts that do not fit."""
+    """Return the joined file of a chain.
+
+    Raises StageError, as its networks' imports and for parts that do not fit.
+    """
     from stages.import_model.chain import Network, joined
 
     names, windowed = {}, {}

@@ -54,7 +54,10 @@ def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
 
 
 def _check_variables(info: ModelInfo, name: str) -> None:
-    """Raise StageError for an ONNX network with recurrent operators or states, whose variables have no quantizer."""
+    """Raise StageError for an ONNX network with recurrent operators or states.
+
+    The quantizer does not support their variables.
+    """
     if any(tensor.variable for tensor in info.tensors):
         raise StageError(
             f"`mode: calibrate` does not quantize {name}: it has an LSTM, GRU or RNN, or `states`",

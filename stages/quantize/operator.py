@@ -40,7 +40,7 @@ def quantized(x: DFPattern) -> DFPattern:
 
 
 def clipped(x: DFPattern) -> DFPattern:
-    """x, or the clip of a fused activation around it."""
+    """Return the clip of a fused activation around x, or x without one."""
     return is_op("relax.clip")(x, wildcard(), wildcard()) | x
 
 

@@ -24,7 +24,10 @@ _WIDE = 1 << 47  # of sums of int16 inputs
 
 
 def sums(weights: Array, bias: Array | None, dtype: str, input_zero_point: int, weight_zero_point: int) -> Array:
-    """Lowest and highest sum of each unit, int64[2, units]. weights: [units, depth]; inputs are of `dtype`."""
+    """Return the lowest and highest sum of each unit, int64[2, units].
+
+    weights is [units, depth]. Inputs are of `dtype`.
+    """
     low, high = (limit - input_zero_point for limit in LIMITS[dtype])
     taps = weights.astype(np.int64) - weight_zero_point
     ends = np.stack([np.minimum(taps * low, taps * high).sum(axis=1), np.maximum(taps * low, taps * high).sum(axis=1)])
@@ -42,7 +45,10 @@ class Product:
     high: int
 
     def exact(self, fixed: Fixed) -> Fixed | None:
-        """Return `fixed`, or the nearest multiplier of its shift that is exact for all sums. None if there is none."""
+        """Return `fixed`, or the nearest multiplier of its shift that is exact for all sums.
+
+        None if there is none.
+        """
         multiplier, shift = fixed
         if multiplier == 0:
             return fixed

@@ -78,7 +78,10 @@ def requantization(
 
 
 def _breakpoints(scales: Array, ends: Array, low: int, high: int) -> Array:
-    """First sum that gives each result from low + 1 on, or one beyond the last sum. Shape [channels, results]."""
+    """First sum that gives each result from low + 1 on, or one beyond the last sum.
+
+    Shape [channels, results].
+    """
     results = np.arange(low + 1, high + 1)
     below = np.repeat(ends[0][:, None] - 1, len(results), axis=1)  # gives less
     above = np.repeat(ends[1][:, None] + 1, len(results), axis=1)  # gives as much, or is beyond the last

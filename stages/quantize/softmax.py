@@ -39,7 +39,10 @@ def exponentials(scale: float, beta: float) -> Array:
 
 
 def _scaling(scale: float, beta: float) -> tuple[int, int]:
-    """Multiplier and shift of a difference (PreprocessSoftmaxScaling). Raises ValueError as `exponentials`."""
+    """Multiplier and shift of a difference (PreprocessSoftmaxScaling).
+
+    Raises ValueError as `exponentials`.
+    """
     real = min(beta * scale * (1 << _FRACTION_BITS), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     if not real > 1 or shift < 0:

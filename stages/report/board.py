@@ -37,7 +37,9 @@ def board(target: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def board_line(board: Mapping[str, Any], ran: Mapping[str, Any] | None = None) -> str:
-    """`ST Nucleo-L4R5ZI, cortex-m4 at 120 MHz; simulated on mps2-an386, rom moved from 0x08000000 to 0x00000000`.
+    """Return the line that describes the board.
+
+    `ST Nucleo-L4R5ZI, cortex-m4 at 120 MHz; simulated on mps2-an386, rom moved from 0x08000000 to 0x00000000`.
 
     With `ran` (a run on hardware) the simulator is omitted.
     """
@@ -49,7 +51,10 @@ def board_line(board: Mapping[str, Any], ran: Mapping[str, Any] | None = None) -
 
 
 def ran_line(ran: Mapping[str, Any]) -> str:
-    """`on hardware at gdb://localhost:3333, cycles by DWT; CPUID 0xc240`; QEMU's counts are marked as no cycles."""
+    """Return the line that describes a run on hardware.
+
+    `on hardware at gdb://localhost:3333, cycles by DWT; CPUID 0xc240`. Marks counts of QEMU, which are no cycles.
+    """
     chip = f"; {', '.join(ran['chip'])}" if ran["chip"] else ""
     device, note = ("on hardware", "") if not ran["simulator"] else (f"in {ran['simulator']}", ", which are no cycles")
     return f"{device} at {ran['place']}, {ran['counter'] or 'nothing counted'}{note}{chip}"
@@ -67,5 +72,8 @@ def counted(report: Mapping[str, Any]) -> str:
 
 
 def per_mac(report: Mapping[str, Any], count: int | None, macs: int | None) -> float | None:
-    """Return the count per MAC; None if one of them is missing or 0, and for ticks, which do not measure the core."""
+    """Return the count per MAC; None if either is missing or 0.
+
+    Also None for ticks, which do not measure the core.
+    """
     return count / macs if count and macs and counted(report) != "ticks" else None

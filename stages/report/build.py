@@ -1,4 +1,7 @@
-"""Build report.json from the other stages' artifacts. On publishing, the runner adds `tools` and `stages`."""
+"""Build report.json from the other stages' artifacts.
+
+On publishing, the runner adds `tools` and `stages`.
+"""
 
 from __future__ import annotations
 
@@ -196,13 +199,16 @@ def _engine(target_fields: dict[str, Any]) -> str:
 
 
 def _in_regions(part: str, rows: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add each row's region to the plan of the arena or of the weights. Emit omits it if there is only one region."""
+    """Add each row's region to the plan of the arena or of the weights.
+
+    Emit omits it if there is only one region.
+    """
     only = next((block["region"] for block in blocks if block["part"] == part), "")
     return [{**row, "region": row.get("region") or only} for row in rows]
 
 
 def legalize(graph: Graph) -> dict[str, Any]:
-    """Count the activation tensors of each type in quantize's graph, and list the tensors that were widened."""
+    """Count the activations of each type in quantize's graph, and list widened tensors."""
     from collections import Counter
 
     from stages.quantize.checks import widened

@@ -1,4 +1,4 @@
-"""Cycles, time and energy estimated by a timing model: `estimated_cycles` of report.json, and its text."""
+"""Estimated cycles, time and energy: `estimated_cycles` of report.json, and its text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def _time_and_energy(
 
 
 def chosen_by(plan: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `unit` of the costs in kernel selection; for cycles also the timing `model` and its `memory`."""
+    """Return the `unit` of the costs in kernel selection.
+
+    For cycles also the timing `model` and its `memory`.
+    """
     unit = plan.get("unit", "instructions")
     if unit != "cycles":
         return {"unit": unit}
@@ -79,7 +82,9 @@ def of_layer(counts: Mapping[str, Any], position: int) -> int | None:
 
 
 def line(cycles: Mapping[str, Any]) -> str:
-    """Return `4,190,873 (timing model m4), 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 depending on operands: Arm …`.
+    """Return the line with cycles and time.
+
+    `4,190,873 (timing model m4), 34.9 ms at 120 MHz; 4,158,000 to 4,312,000 depending on operands: Arm …`
 
     A range begins with its bounds: `4,158,000 to 9,312,000 (timing model m4), 34.7 to 77.6 ms at 120 MHz: Arm …`.
     """

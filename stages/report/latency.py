@@ -51,7 +51,10 @@ def latency(report: Mapping[str, Any]) -> Latency | None:
 
 
 def layer_milliseconds(report: Mapping[str, Any], layer: Mapping[str, Any]) -> float | None:
-    """Return the time of a layer in ms, from the same cycles as `latency`; None if it is unknown or a range."""
+    """Return the time of a layer in ms, None if it is unknown or a range.
+
+    Uses the same cycles as `latency`.
+    """
     time, clock = latency(report), _clock(report)
     if time is None or not clock or time.least < time.most:
         return None

@@ -22,7 +22,10 @@ def quantization(results: Mapping[str, Any] | None, verified: Mapping[str, Any] 
 
 
 def line(results: Mapping[str, Any]) -> str:
-    """`accuracy of float 97.78 %, quantized 97.50 % (360 samples), on the target 97.50 % (360 samples); …`."""
+    """Return the line with the accuracy of each form of the network.
+
+    `accuracy of float 97.78 %, quantized 97.50 % (360 samples), on the target 97.50 % (360 samples); …`
+    """
     shares = results["accuracy"]
     samples = f"({shares['samples']:,} {'' if results['evaluated'] else 'calibration '}samples)"
     if "float" in shares:

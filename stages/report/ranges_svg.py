@@ -1,4 +1,4 @@
-"""Picture of the layers' value ranges in a quantized network: measured, and representable by the integers.
+"""Picture of the layers' value ranges: measured, and representable by the integers.
 
     conv                     int8, 31.2 dB
          ├────────█████████┤                   the line: from the smallest to the largest number of the type

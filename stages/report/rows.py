@@ -143,7 +143,10 @@ def _has_rows(report: dict[str, Any]) -> bool:
 
 
 def _verdict(verify: dict[str, Any]) -> str:
-    """`0 mismatches in 48 output values of 4 inferences against LiteRT 2.1`; for float outputs the largest error."""
+    """Return the line with verify's result; for float outputs with the largest error.
+
+    `0 mismatches in 48 output values of 4 inferences against LiteRT 2.1`
+    """
     inferences = f"{verify['inputs']} inference{'s' if verify['inputs'] != 1 else ''}"
     checked = f"{verify['outputs_checked']:,} output values of {inferences}"
     if not verify.get("float") or not verify["float"]["max_relative"]:

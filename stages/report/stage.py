@@ -1,4 +1,7 @@
-"""report: results of the other stages -> report.json, HTML and Markdown pages, a timeline, the terminal's table."""
+"""Stage report: write the results of the other stages as a report.
+
+Writes report.json, pages in HTML and Markdown, a timeline, and the terminal's table.
+"""
 
 from __future__ import annotations
 

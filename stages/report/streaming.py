@@ -11,7 +11,10 @@ _COLUMNS = ("layers", "rows per call", "bytes", "as whole images", "ends because
 
 
 def streaming(plan: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return `streaming` of report.json from plan.json; None without groups, unless the recipe asks for rows."""
+    """Return `streaming` of report.json from plan.json.
+
+    None without groups, unless the recipe sets `streaming`.
+    """
     effect = plan.get("streaming")
     if not effect:
         return None
@@ -64,7 +67,10 @@ def groups_section(effect: Mapping[str, Any] | None) -> list[str]:
 
 
 def group_cells(effect: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return layers, rows per call, bytes, bytes as whole images, and the reason for the end of each group."""
+    """Return the table cells of each group.
+
+    Layers, rows per call, bytes, bytes as whole images, and the reason for the group's end.
+    """
     return [
         (_span(group), _rows(group), f"{group['bytes']:,}", f"{group['whole_bytes']:,}", group["ends"])
         for group in effect["groups"]

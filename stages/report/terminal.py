@@ -47,7 +47,10 @@ class Rendered:
         return Group(Text(self.title, style="italic"), table, *lines)
 
     def plain(self) -> str | None:
-        """Return the text without styles; None if lines have to be wrapped, or have characters of unknown width."""
+        """Return the text without styles.
+
+        None if lines have to be wrapped or have characters of unknown width.
+        """
         below = [f"{name}{value}" for name, value in self.below]
         wrapped = [f"{name}{value}" for name, value in self.below if not _is_try(name)]
         lines = [self.title, *(line for text in below for line in text.split("\n"))]

@@ -30,10 +30,11 @@ def estimated_cycles(
     calls: Sequence[Sequence[int]] = (),
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
-    """Return `cycles` of counts.json: {model, total, layers}; total and layers have {least, estimate, most}.
+    """Return `cycles` of counts.json: {model, total, layers}.
 
-    `counted` is the run of all inferences; `inference` is the first. Raises StageError if both runs count different
-    instructions, or if an instruction has no class in the target's timing model.
+    total and layers have {least, estimate, most}. `counted` is the run of all inferences; `inference` is the first.
+    Raises StageError if both runs count different instructions, or if an instruction has no class in the target's
+    timing model.
     """
     model = target.timing_model
     assert model is not None

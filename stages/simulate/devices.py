@@ -1,7 +1,8 @@
-"""Activity of accelerators and DMA, from the log of the simulator's monitor (docs/maintainers/contracts.md).
+"""Activity of accelerators and DMA, from the log of the simulator's monitor.
 
-A line is `unit layer begin end amount name`, in cycles of the core's clock, written when an operation ends.
-A line of `warn-<unit>` has no length. It says that the device accepted a doubtful use (`name`) `amount` times.
+docs/maintainers/contracts.md describes the log. A line is `unit layer begin end amount name`, in cycles of the core's
+clock, written when an operation ends. A line of `warn-<unit>` has no length. It says that the device accepted a
+doubtful use (`name`) `amount` times.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def timeline(log: Sequence[Entry]) -> list[list[Any]]:
 
 
 def warnings(log: Sequence[Entry], layers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each kind of warning and layer, over all inferences. `layers` are model.json's."""
+    """Return a sentence for each kind of warning and layer, over all inferences.
+
+    `layers` are model.json's.
+    """
     counts: dict[tuple[str, int, str], int] = {}
     for entry in log:
         if entry.unit.startswith(_WARN):
@@ -104,7 +108,10 @@ def _inferences(log: Iterable[Entry]) -> Iterable[list[tuple[int, int]]]:
 
 
 def _busy(entries: Sequence[Entry], starts: Sequence[tuple[int, int]], layers: int) -> dict[str, Any]:
-    """Return the cycles of a unit's operations, in total and in each layer. Operations of a unit do not overlap."""
+    """Return the cycles of a unit's operations, in total and in each layer.
+
+    Operations of a unit do not overlap.
+    """
     of_layers = [0] * layers
     total = 0
     for (layer, begin), (_, end) in pairwise(starts):

@@ -1,4 +1,7 @@
-"""Run a firmware with files of the harness protocol (docs/maintainers/contracts.md, "Firmware harness")."""
+"""Run a firmware with files of the harness protocol.
+
+See docs/maintainers/contracts.md, "Firmware harness".
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
 
 
 def is_labels(name: str) -> bool:
-    """Return whether a name of `external_files` is that of a file with labels over time."""
+    """Return whether a name of `external_files` stands for a file with labels over time."""
     return name.startswith(f"{LABELS}: ")
 
 
@@ -133,7 +133,9 @@ def check_files(
     *,
     stateful: bool = False,
 ) -> None:
-    """Raise the errors of `make_inputs` and `recordings` early. Of the values in files, only indices are read.
+    """Raise the errors of `make_inputs` and `recordings` early.
+
+    Of the values in files, only indices are read.
 
     `ports` and `classes` are None if they are not known yet. `rate` and `stateful` are as for `make_inputs`.
     """
@@ -176,7 +178,7 @@ def recordings(
     files: Mapping[str, Path],
     rate: int | None = None,
 ) -> dict[str, Any] | None:
-    """Return `audio` of inputs.json: the WAV files among the inputs with their labels; None without WAV files.
+    """Return `audio` of inputs.json: WAV files with their labels; None without WAV files.
 
     inferences  result of `make_inputs`, the other arguments are as for it
     """

@@ -183,7 +183,10 @@ def simulated(compiled: Path, target: Target) -> Path:
 
 
 def describe(inferences: Sequence[Inference], audio: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the content of inputs.json: names, `drawn` (not from a file), labels or None, WAV files or None."""
+    """Return the content of inputs.json.
+
+    Names, `drawn` (not from a file), labels or None, and WAV files or None.
+    """
     labels = [inference.label for inference in inferences]
     return {
         "names": [inference.name for inference in inferences],
@@ -206,7 +209,10 @@ def _blamed(config: SimulateConfig) -> tuple[str, ...]:
 
 
 def expected_instructions(model: Mapping[str, Any]) -> float:
-    """Return the expected instructions of the layers in model.json: tensorize's costs, or estimates by size."""
+    """Return the expected instructions of the layers in model.json.
+
+    They are tensorize's costs, or estimates by size.
+    """
     layers = sum(_by_size(layer) if layer["cost"] is None else layer["cost"] for layer in model["layers"])
     return float(layers + model.get("rows_cost", 0))
 

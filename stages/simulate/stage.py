@@ -1,4 +1,7 @@
-"""simulate: runs the firmware on the target's simulator; writes outputs, traces and instruction counts."""
+"""Stage simulate: run the firmware on the target's simulator.
+
+Writes outputs, traces and instruction counts.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Band:
-    """A call of a streamed layer: the layer on few rows, its estimated cost, and its kernel; None for floats."""
+    """A call of a streamed layer: the layer on few rows, its estimated cost and its kernel.
+
+    The kernel is None for float layers.
+    """
 
     view: LayerView
     cost: float

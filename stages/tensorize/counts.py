@@ -36,7 +36,10 @@ def save(costs: Costs, folder: Path) -> None:
 
 
 def load(folder: Path) -> Costs:
-    """Return the costs that `save` wrote; estimates if nothing was counted. Raises ValueError for another format."""
+    """Return the costs that `save` wrote; estimates if nothing was counted.
+
+    Raises ValueError for another format.
+    """
     content = json.loads((folder / FILE).read_text(encoding="utf-8"))
     if content["format"] != FORMAT:
         raise ValueError(f"{FILE} has format {content['format']}; this version reads {FORMAT}")

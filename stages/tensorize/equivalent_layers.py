@@ -74,7 +74,7 @@ def cheapest_equivalents(graph: Graph, price: Price, is_ruled: Callable[[Graph, 
 def _is_cheaper(
     changed: Graph, after: Sequence[str], graph: Graph, before: Sequence[str], price: Price, worth: float
 ) -> bool:
-    """Return whether the layers `after` can be computed, for at most `worth` times the price of those `before`."""
+    """Return whether `after` can be computed and costs at most `worth` times `before`."""
     paid = fsum(price(changed, named(changed, name)) for name in after)
     return paid < float("inf") and paid <= worth * fsum(price(graph, named(graph, name)) for name in before)
 
@@ -169,7 +169,10 @@ def is_one_pixel(graph: Graph, layer: Layer) -> bool:
 
 
 def with_fully_connected(graph: Graph, layer: Layer) -> Graph:
-    """Return the graph with the conv2d as FULLY_CONNECTED; an image of several pixels is reshaped to a row."""
+    """Return the graph with the conv2d as FULLY_CONNECTED.
+
+    An image of several pixels is reshaped to a row.
+    """
     op, x = cast("Conv2D", layer.op), graph.tensors[layer.inputs[0]]
     depth = op.kernel[0] * op.kernel[1] * op.in_channels
     constants = {role: graph.constants[name] for role, name in layer.constants.items()}

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def band_function(function: relax.Function, window: FloatRows, rows: int) -> relax.Function:
-    """Return the function of an operator for `rows` rows of its output. Its arithmetic is that for whole images."""
+    """Return the function of an operator for `rows` rows of its output.
+
+    Its arithmetic is that for whole images.
+    """
     from tvm import relax
 
     height = (rows - 1) * window.stride + window.size

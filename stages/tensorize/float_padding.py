@@ -35,7 +35,10 @@ def is_sum(block: Any) -> bool:
 
 
 def without_padding(func: Any) -> Any:
-    """Return the scheduled PrimFunc, whose reductions read inlined padding, with conditions around their products."""
+    """Return the PrimFunc with conditions around products instead of padding.
+
+    The function is scheduled. Its reductions read inlined padding.
+    """
     from tvm.s_tir import SBlockRealize
 
     realize = func.body

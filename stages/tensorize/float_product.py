@@ -31,7 +31,10 @@ VECTOR_BLOCKS: tuple[tuple[int, int], ...] = ((4, 16), (8, 8), (4, 8), (2, 16), 
 
 @dataclass(frozen=True)
 class FloatUnit:
-    """What a core computes floats with: Core.float_lanes, Core.float_registers and Core.flushes_subnormals."""
+    """Float unit of a core: its lanes, registers and treatment of subnormal numbers.
+
+    From Core.float_lanes, Core.float_registers and Core.flushes_subnormals.
+    """
 
     lanes: int = 1
     registers: int = 32
@@ -119,7 +122,10 @@ def product_block(rows: int, columns: int, unit: FloatUnit) -> tuple[int, int]:
 
 
 def _instructions(rows: int, columns: int, block: tuple[int, int], lanes: int) -> int:
-    """Return instructions of all blocks for one step of the reduction: RISC-V's for one lane, A64's for several."""
+    """Return the instructions of all blocks for one step of the reduction.
+
+    One lane has RISC-V's instructions, several lanes have A64's.
+    """
     height, width = block
     return sum(
         # multiplies and adds; loads; a pointer for each row (A64 has one for all) and one for the panel; the branch

@@ -180,7 +180,10 @@ def _compares(sch: Any, block: Any) -> bool:
 
 
 def _dividing_block(extents: list[int], unit: FloatUnit, is_vectorized: bool) -> tuple[int, ...]:
-    """Return the largest block that divides the last two extents; for MVE two vectors, if they divide the last one."""
+    """Return the largest block that divides the last two extents.
+
+    For MVE two vectors, if they divide the last extent.
+    """
     last = [1, *extents][-2:]
     if is_vectorized and not unit.vectorizes_extremes:
         return (1, 2 * unit.lanes)[-min(len(extents), 2) :]
@@ -243,7 +246,7 @@ def with_vector_extremes(func: Any) -> Any:
 
 
 def with_late_extremes(func: Any) -> Any:
-    """Return the PrimFunc with the extremes of stores to one buffer in a loop at the end, if all are alike.
+    """Return the PrimFunc with minimum and maximum of similar stores in a loop at the end.
 
     GCC vectorizes neither choices nor fmaxf for MVE, and so not the sums before them.
 

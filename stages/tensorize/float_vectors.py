@@ -35,7 +35,10 @@ def with_float_vectors(func: Any, *, is_vectorized: bool, reduces: bool) -> Any:
 
 
 def float_operations(func: Any) -> set[str]:
-    """Return the TIR nodes and functions of C that compute or compare floats, and none that only move them."""
+    """Return the TIR nodes and C functions that compute or compare floats.
+
+    Omits those that only move floats.
+    """
     import tvm_ffi
     from tvm import tirx
     from tvm.ir import Call

@@ -117,7 +117,10 @@ def _band(chosen: Chosen, band: Band, context: PassContext, suffix: str = "") ->
 def _summed_layer(
     chosen: Chosen, layer: Layer, choice: Choice, kernel: RowSumKernel, context: PassContext
 ) -> LayerArtifact:
-    """Return the calls of a layer that adds up rows: those for a band, for the last band, and for the result."""
+    """Return the calls of a layer that adds up rows.
+
+    There is a call for a band, for the last band, and for the result.
+    """
     view, target = chosen.graph.view(layer), context.target
     name = function_name(layer)
     rows = next(x.rows for group in chosen.groups for x in group.layers if x.index == layer.index)

@@ -1,6 +1,7 @@
-"""Merge depthwise convolutions of neighbouring channels into one, with zero weights where a kernel is smaller.
+"""Merge depthwise convolutions of neighbouring channels.
 
-Networks with kernels of several sizes (MixConv) split the channels of an image, convolve the parts, and join them:
+Smaller kernels are filled up with zero weights. Networks with kernels of several sizes (MixConv) split the channels of
+an image, convolve the parts, and join them:
 
     x[t, 0:32]  -> last 7 rows  -> depthwise 7x1  |
     x[t, 32:64] -> last 11 rows -> depthwise 11x1 | -> concatenation     =     x -> depthwise 11x1
@@ -40,7 +41,10 @@ class _Part:
 
 @dataclass(frozen=True)
 class Merged:
-    """The graph with a merged layer; names of the layers that it saves, except for views, and of the new ones."""
+    """The graph with a merged layer, and the names of replaced and new layers.
+
+    Replaced layers do not include views. Replaced layers do not include views.
+    """
 
     graph: Graph
     before: tuple[str, ...]
@@ -141,7 +145,10 @@ def _with_layer(
     constants: dict[str, np.ndarray],
     window: tuple[list[int], list[int]],
 ) -> Merged:
-    """Return the graph with the merged layer in place of the concatenation, on a slice of the image if it needs one."""
+    """Return the graph with the merged layer in place of the concatenation.
+
+    The layer reads a slice of the image if it needs one.
+    """
     names = {role: unused(graph.constants, f"{join.name}/{role}") for role in constants}
     added = {names[role]: values for role, values in constants.items()}
     tensors, image = dict(graph.tensors), graph.tensors[parts[0].image]

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def plan_programs(chosen: Chosen, context: PassContext) -> Chosen:
-    """Add programs to the accelerator layers' choices, and the timeline of the network. Return the choices."""
+    """Add programs to the accelerator layers' choices, and the timeline of the network.
+
+    Return the choices.
+    """
     kernel = context.offload
     if kernel is None:
         return chosen

@@ -258,7 +258,10 @@ class _Bands:
         return 0.0 if choice is None else choice.cost or 0.0
 
     def _inside(self, layer: Layer) -> float:
-        """Return the share of the rows that a float layer's windows read inside of the image: sums skip the others."""
+        """Return the share of a float layer's window rows that lie inside the image.
+
+        Sums skip the other rows.
+        """
         assert self._network is not None
         window = self._network.windows[layer.index]
         if window is None or window.size == 1:
@@ -279,7 +282,10 @@ class _Bands:
         return Band(view, cost, Choice(kernel, kernel.params(), "adds up the rows of a group", cost, "estimated", ()))
 
     def cost(self, index: int, rows: int) -> BandCost:
-        """Return the instructions of a call, infinity if no kernel can compute it, and the alignment of its rows."""
+        """Return the instructions of a call, and the alignment of its rows.
+
+        Infinity if no kernel can compute it.
+        """
         band = self.band(index, rows)
         if band is None:
             return BandCost(inf)

@@ -26,7 +26,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         return {name: value for name, value in super().parameters(config).items() if name != "count"}
 
     def inputs(self, config: TensorizeConfig, model: ModelSource, target: Target) -> ActionInputs:
-        """Return TVM, the code of the target's kernels with their costs and of its accelerator, and its fields."""
+        """Return TVM, the code of the target's kernels and accelerator, and the target's fields."""
         from stages.backends.accelerators.registry import code_patterns_of
         from stages.backends.kernels.places import code_patterns, cost_patterns
         from stages.backends.targets.places import accelerator_code, kernel_code

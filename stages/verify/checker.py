@@ -1,4 +1,7 @@
-"""Run the reference on every recorded input, compare outputs and traces, and report the first layer that differs."""
+"""Compare outputs and traces of each recorded input with the reference.
+
+Reports the first layer that differs.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +173,10 @@ class _Checker:
 
     @property
     def worst(self) -> _Mismatch | None:
-        """The mismatch to report: the first layer that differs. Float layers count only if an output differs too."""
+        """The mismatch to report: the first layer that differs.
+
+        Float layers count only if an output differs too.
+        """
         layer = self.first_layer
         if layer is not None and layer.port.dtype == "float32" and self.first_output is None:
             layer = None

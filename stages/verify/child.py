@@ -38,7 +38,9 @@ _SOFTMAX = "LiteRT's reference SOFTMAX aborts on 512 or more nearly equal values
 def check_in_child(
     model: Path, graph: Path, emitted: Path, simulated: Path, tolerance: float, progress: Callable[..., None]
 ) -> dict[str, Any]:
-    """Run stages.verify.checker.check in a child process and return its result. `graph`: the artifact of quantize.
+    """Run stages.verify.checker.check in a child process and return its result.
+
+    `graph`: the artifact of quantize.
 
     Inferences on which LiteRT aborts are skipped and named in the result.
     Raises StageError as the checker does, and if LiteRT aborts on all inferences.
@@ -71,7 +73,10 @@ def check_in_child(
 def _aborted(
     signal_name: str, condition: str, model: Path, emitted: Path, simulated: Path, inference: int | None
 ) -> StageError:
-    """Return the error for an abort of LiteRT, with the operator. `inference` None: while the model was loaded."""
+    """Return the error for an abort of LiteRT, with the operator.
+
+    `inference` None: while the model was loaded.
+    """
     from stages.ir.models.tflite_reader import read
     from stages.ir.naming import tensor_names
     from stages.ir.reference.probe import crashing_operator
@@ -93,7 +98,10 @@ def _aborted(
 
 
 def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str, Any]:
-    """Return the child's last message: {result}, {error, hint}, or {signal, inference} if a signal ended it."""
+    """Return the child's last message: {result} or {error, hint}.
+
+    {signal, inference} if a signal ended the child.
+    """
     message: dict[str, Any] = {}
     with tempfile.TemporaryFile("w+") as errors:
         # -P: do not import a folder `stages` of the project.
@@ -136,7 +144,10 @@ def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
 
 
 def check_job(job: dict[str, Any], send: Callable[..., None]) -> None:
-    """Check a job of `_run_child`. `send` gets {inference} when one begins, then {result} or {error, hint}."""
+    """Check a job of `_run_child`.
+
+    `send` gets {inference} when one begins, then {result} or {error, hint}.
+    """
     from stages.ir.reference.onnx_runtime import imported_reference, onnx_networks
     from stages.verify.checker import check
     from stages.verify.graph_reference import GraphReference

@@ -21,7 +21,7 @@ from stages.verify.records import Port
 
 @dataclass(frozen=True)
 class FloatTies:
-    """The first tensor with near ties that round differently, and the indices of all tensors that depend on them."""
+    """The first tensor with differing near ties, and indices of tensors that depend on it."""
 
     tensor: str
     affected: frozenset[int]
@@ -35,7 +35,10 @@ def rounds_floats(operator: OperatorInfo, info: ModelInfo) -> bool:
 def float_ties(
     reference: Reference | PartitionedReference, ours: Mapping[int, tuple[Port, Array]], tolerance: float
 ) -> FloatTies | None:
-    """Return the near ties of the last inference; None without any. `ours`: the firmware's tensors by index."""
+    """Return the near ties of the last inference; None without any.
+
+    `ours`: the firmware's tensors by index.
+    """
     info, first_name = reference.info, ""
     affected: set[int] = set()
     of_onnx = reference.of_onnx if isinstance(reference, PartitionedReference) else ()  # stages.verify.onnx_layers

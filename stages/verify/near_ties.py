@@ -1,4 +1,4 @@
-"""Near ties: where ONNX Runtime's float sums may round to the neighbour of our result, with the error bounds.
+"""Near ties: sums that ONNX Runtime may round to a neighbour of our result, with bounds.
 
 Between DequantizeLinear and QuantizeLinear, ONNX Runtime sums float32 numbers. Firmline sums integers,
 

@@ -61,7 +61,10 @@ def _part(graph: Graph, operators: Collection[int], inputs: Collection[int]) -> 
 
 
 class OnnxLayers:
-    """Reference that runs the integer graph and checks every layer. `ties` has the layers with float sums, by name."""
+    """Reference that runs the integer graph and checks every layer.
+
+    `ties` has the layers with float sums, by name.
+    """
 
     def __init__(
         self, folder: Path, description: Path, theirs: OnnxReference, operators: Collection[int] | None = None
@@ -258,7 +261,10 @@ class OnnxLayers:
         return tensor.values() if tensor.data is not None else self.tensor(index)
 
     def _original(self, name: str, besides: str = "") -> Array | None:
-        """Return a value of the ONNX graph as ONNX Runtime has it, if a tensor of the run has it, not `besides`."""
+        """Return a value of the ONNX graph from a tensor of the run, None without such a tensor.
+
+        Ignores the tensor `besides`.
+        """
         for tensor in self._tensors[name]:
             if tensor.name in self._values and tensor.name != besides:
                 assert tensor.tflite_index is not None

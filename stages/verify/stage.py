@@ -16,7 +16,9 @@ from stages.verify.reference_name import reference_name
 
 
 class VerifyConfig(StageConfig):
-    """Options of the verify stage. Integers are always compared byte for byte; `tolerance` is for float32 outputs only.
+    """Options of the verify stage.
+
+    Integers are always compared byte for byte; `tolerance` is for float32 outputs only.
 
     With tensorize's `requantize: engine`, outputs are compared with the accelerator's own arithmetic. `max_difference`
     and `max_share` then limit the difference from LiteRT.

@@ -1,4 +1,4 @@
-"""Compare the outputs of an incremental network with those of the network over the whole window."""
+"""Compare an incremental network with the network over the whole window."""
 
 from __future__ import annotations
 

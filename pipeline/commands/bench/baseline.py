@@ -89,7 +89,10 @@ def parse_baseline(text: str) -> Baseline | None:
 
 
 def parse_checkouts(text: str, headers: Mapping[str, str]) -> dict[str, Path]:
-    """Parse `peer=NAME=PATH,NAME=PATH`. `headers` has a file of each checkout by name. Raises PipelineError."""
+    """Parse `peer=NAME=PATH,NAME=PATH`.
+
+    `headers` has a file of each checkout by name. Raises PipelineError.
+    """
     folders = {}
     for part in _SEPARATOR.split(text) if text else ():
         name, _, place = part.partition("=")

@@ -158,7 +158,10 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
 def _fitted(
     rows: Sequence[Row], folders: Mapping[str, Path], workspace: Workspace, display: ProgressDisplay
 ) -> tuple[list[Row], Table]:
-    """Fit the timing models of the rows marked fit. Returns the rows with the new models, and the parameters."""
+    """Fit the timing models of the rows marked fit.
+
+    Returns the rows with the new models, and the parameters.
+    """
     programs = [
         FitProgram(row.name, row.target, row.published, partial(built_row, row, folder_of(row, folders), workspace))
         for row in rows
@@ -185,10 +188,11 @@ def silicon_rows(project: Project) -> list[Row]:
 
 
 def target_of(row: Measurement, silicon: Silicon, targets: Mapping[str, Target]) -> Target | None:
-    """Return the core of a row's chip as a target, with the wait states of the chip and the row's flags of the machine.
+    """Return the core of a row's chip as a target.
 
-    If the core is a timing model, it is the first target with that model. None if there is no such core. Firmline's
-    networks are made for the board that was measured, if it is known.
+    It has the wait states of the chip and the machine flags of the row. If the core is a timing model, it is the first
+    target with that model. None if there is no such core. Firmline's networks are made for the board that was measured,
+    if it is known.
     """
     chip = silicon.chips[row.chip]
     board = targets.get(row.chip.removesuffix(RESET)) if row.code == FIRMLINE else None
@@ -204,7 +208,10 @@ def target_of(row: Measurement, silicon: Silicon, targets: Mapping[str, Target])
 
 
 def select(rows: Sequence[Row], only: str, target_names: str, project: Project) -> list[Row]:
-    """Return the rows that match a pattern and have one of these cores. Raises PipelineError if there are none."""
+    """Return the rows that match a pattern and have one of these cores.
+
+    Raises PipelineError if there are none.
+    """
     cores = [name.strip() for name in target_names.split(",") if name.strip()]
     known = load_targets(project)
     for name in cores:
@@ -269,7 +276,10 @@ def folder_of(row: Row, folders: Mapping[str, Path]) -> Path | None:
 
 
 def _repository(row: Row) -> str:
-    """Return the first word of a row's version: the name of a repository, such as `dreamcmi/STM32G474-TinyMaix`."""
+    """Return the first word of a row's version, which names a repository.
+
+    An example is `dreamcmi/STM32G474-TinyMaix`.
+    """
     return row.measurement.version.replace(",", " ").split()[0]
 
 
@@ -290,7 +300,10 @@ def run_row(row: Row, folder: Path | None, workspace: Workspace) -> Result:
 
 
 def built_row(row: Row, folder: Path | None, workspace: Workspace) -> Path:
-    """Return a row's linked program. It reads the counter before and after the measured call. Raises StageError."""
+    """Return a row's linked program.
+
+    It reads the counter before and after the measured call. Raises StageError.
+    """
     from stages.delivery.bench.silicon.run import built
 
     assert row.target is not None
@@ -324,7 +337,10 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 
 def core_table(outcomes: Iterable[Outcome]) -> Table:
-    """Return a line per core and kind of row: their number, mean of the absolute errors, and the worst error."""
+    """Return a line per core and kind of row.
+
+    It has the number of rows, the mean absolute error and the worst error.
+    """
     errors: dict[tuple[str, str], list[float]] = {}
     for outcome in outcomes:
         if outcome.error is not None:

@@ -1,4 +1,7 @@
-"""Published figures of closed code, beside Firmline's stored estimate for the same network on that chip."""
+"""Published figures of closed code beside Firmline's stored estimates.
+
+Both are for the same network on the same chip.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ _LAST = "simulate"
 
 
 def closed_table(chips: Collection[str], workspace: Workspace) -> Table:
-    """Return a line per row of closed code on these chips. No estimate is computed for it: stored ones are shown.
+    """Return a line per row of closed code on these chips.
+
+    No estimate is computed for it: stored ones are shown.
 
     Tools differ in what they compute, so the table has no ratio.
     """

@@ -22,9 +22,10 @@ _ONE = Lock()
 
 
 def built_firmware(row: Measurement, target: str, workspace: Workspace) -> Path:
-    """Return the firmware of a row's recipe for a target's simulator, with the input of its first inference beside it.
+    """Return the firmware of a row's recipe for a target's simulator.
 
-    `arguments.options` of the row are its overrides, as typed. Raises StageError.
+    The input of its first inference is beside it. `arguments.options` of the row are its overrides, as typed. Raises
+    StageError.
     """
     from stages.delivery.bench.silicon.run import firmware
 

@@ -23,7 +23,10 @@ _COLUMNS = ("timing model", "parameter", "before", "fitted", "tried", "source")
 
 @dataclass(frozen=True)
 class FitProgram:
-    """A program whose target's timing model is fitted; `elf` returns its linked file. It took `published` cycles."""
+    """A program whose target's timing model is fitted; `elf` returns its linked file.
+
+    It took `published` cycles.
+    """
 
     name: str
     target: Target
@@ -34,7 +37,9 @@ class FitProgram:
 def fit_models(
     programs: Sequence[FitProgram], installation: Path, show: Callable[[float, str], None]
 ) -> tuple[dict[str, TimingModel], Table]:
-    """Fit the timing models and write their files. Returns the models by name, and a table of the parameters.
+    """Fit the timing models and write their files.
+
+    Returns the models by name, and a table of the parameters.
 
     Raises PipelineError if no model has both open parameters and programs.
     """

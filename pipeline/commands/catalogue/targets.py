@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Targets(Listing):
-    """`doit targets`."""
+    """`doit targets`: list cores and boards, or show targets in full."""
 
     name = "targets"
     group = "look"

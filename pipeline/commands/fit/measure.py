@@ -260,7 +260,10 @@ def _with_sizes(row: Row, compiled: Path, emitted: Path) -> Row:
 
 
 def _with_larger_sizes(row: Row, compiled: Path, board: Memory, linked: Memory) -> Row:
-    """Return the row with the bytes that a firmware needs, which is linked for more memory than the board has."""
+    """Return the row with the bytes that a firmware needs.
+
+    The firmware is linked for more memory than the board has.
+    """
     ends = region_ends(compiled / "firmware.elf", linked)
     regions = [
         {
@@ -287,7 +290,10 @@ def _with_larger_sizes(row: Row, compiled: Path, board: Memory, linked: Memory) 
 
 
 def _with_counts(row: Row, compiled: Path, simulated: Path, target: Target) -> Row:
-    """Return the row with the results of a simulation: RAM with the measured stack, instructions, cycles, time."""
+    """Return the row with the results of a simulation.
+
+    They are RAM with the measured stack, instructions, cycles and time.
+    """
     counts = json.loads((simulated / "counts.json").read_text())
     sizes = json.loads((compiled / "sizes.json").read_text())
     if target.counter == "none":

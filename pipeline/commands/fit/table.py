@@ -87,7 +87,10 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the notes on the network, and the reasons of rows without figures. Equal reasons are one line."""
+    """Return the notes on the network, and the reasons of rows without figures.
+
+    Equal reasons are one line.
+    """
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.reason and (row.verdict != TOO_LARGE or not row.missing):
@@ -122,7 +125,10 @@ def memory(row: Row, *, ram: bool) -> str:
 
 
 def time(row: Row) -> str:
-    """`28.4 ms` or `12 to 31 ms`, without a clock `2.9 M cycles`, without a timing model `2.9 M instr.`, or `-`."""
+    """Return the time: `28.4 ms` or `12 to 31 ms`.
+
+    Without a clock `2.9 M cycles`, without a timing model `2.9 M instr.`, else `-`.
+    """
     if time := span(row.estimated_ms, row.least_ms, row.most_ms):
         return f"{time} ms"
     if row.estimated_cycles is not None:

@@ -70,7 +70,10 @@ class Graph(Command):
 
 
 def _write(workspace: Workspace, member: LoadedRecipe, until: str, to: str) -> dict[str, Any]:
-    """Write the drawing of a recipe up to a stage ('': all). Returns its JSON record. Raises PipelineError."""
+    """Write the drawing of a recipe up to a stage ('': all).
+
+    Returns its JSON record. Raises PipelineError.
+    """
     plan = workspace.planner.plan(member, until)
     stages = explain(plan, workspace.store, workspace.remote_manifest)
     last = workspace.store.runs.find(plan.recipe, plan.target)

@@ -18,7 +18,10 @@ _FILES = ("graph.json", "plan.json", "report.json")
 
 @dataclass(frozen=True)
 class Network:
-    """The files of a run: tensorize's or quantize's graph.json, plan.json and report.json as far as they exist."""
+    """The files of a run: graph.json, plan.json and report.json as far as they exist.
+
+    The graph is tensorize's or quantize's.
+    """
 
     graph: Mapping[str, Any]
     plan: Mapping[str, Any] = field(default_factory=dict)

@@ -164,7 +164,10 @@ def not_a_file(text: str, path: Path) -> RecipeError:
 
 
 def place_of_model(path: Path, root: Path) -> str:
-    """Return the path of a model file in a project: unchanged if it is inside, else in models/, for the copy."""
+    """Return the path of a model file in a project.
+
+    It is unchanged if the file is inside. Otherwise it is the copy's path in models/.
+    """
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else f"{_MODELS}/{path.name}"
 
 
@@ -224,13 +227,19 @@ def _packages(target: Target) -> tuple[str, ...]:
 
 
 def _fill_template(name: str, values: Mapping[str, str]) -> str:
-    """Return a file of files/ with each `@name@` replaced. `$` and `{}` have other meanings in these files."""
+    """Return a file of files/ with each `@name@` replaced.
+
+    `$` and `{}` have other meanings in these files.
+    """
     text = (_FILES / name).read_text(encoding="utf-8")
     return re.sub("@([a-z]+)@", lambda match: values[match[1]], text)
 
 
 def write_files(root: Path, content: Mapping[str, bytes], failure: str) -> None:
-    """Write new files, or none; missing folders are created. Raises PipelineError that begins with `failure`."""
+    """Write new files, or none; missing folders are created.
+
+    Raises PipelineError that begins with `failure`.
+    """
     created: list[Path] = []
     try:
         for path, data in content.items():

@@ -238,7 +238,10 @@ class Accelerator(ABC, Generic[P]):
 
     @abstractmethod
     def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
-        """Return all that tiles of these output channels need in L1 besides tensors. One block, aligned to 16 bytes."""
+        """Return all that tiles of these output channels need in L1 besides tensors.
+
+        One block, aligned to 16 bytes.
+        """
 
     @abstractmethod
     def constant_bytes(self, view: LayerView, channels: Span) -> int:

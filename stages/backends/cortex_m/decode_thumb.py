@@ -65,7 +65,10 @@ def declared(_word: int, _extensions: Mapping[str, str]) -> tuple[str, str]:
 
 
 def decode(lines: Iterable[Line]) -> Iterator[Instruction]:
-    """Yield the instructions. In an IT block the mnemonic is without the condition, in a VPT block without T or E."""
+    """Yield the instructions.
+
+    In an IT block the mnemonic is without the condition, in a VPT block without T or E.
+    """
     conditional = predicated = 0
     for line in lines:
         mnemonic = line.mnemonic.partition(".")[0]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def check_chip(gdb: Gdb, numbers: Sequence[ChipNumber], target: str, place: str) -> list[str]:
-    """Return the number for the report: `CPUID 0xc240`. Raises StageError for another chip, before any write.
+    """Return the number for the report: `CPUID 0xc240`.
+
+    Raises StageError for another chip, before any write.
 
     numbers  those that the target declares
     """

@@ -118,7 +118,10 @@ class Gdb:
         raise GdbSilent
 
     def console(self, text: str, seconds: float = PATIENCE) -> str:
-        """Return the output of a console command, or of a command of the server (`monitor …`). Raises as `command`."""
+        """Return the output of a console command, or of a command of the server (`monitor …`).
+
+        Raises as `command`.
+        """
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         self.command(f'-interpreter-exec console "{quoted}"', seconds)
         return "".join(self._said)

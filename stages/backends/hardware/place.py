@@ -8,7 +8,7 @@ _PLACE = re.compile(r"gdb://(?P<server>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):(?P<p
 
 
 def check_place(place: str) -> str:
-    """Return the address unchanged. Raises ValueError if it is not that of a GDB server."""
+    """Return the address unchanged. Raises ValueError unless it is the address of a GDB server."""
     address(place)
     return place
 

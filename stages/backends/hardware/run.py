@@ -185,10 +185,11 @@ def _flood(place: str) -> StageError:
 
 
 def _halt(gdb: Gdb, place: str) -> None:
-    """Halt the target, with a reset if the server supports it: OpenOCD, pyOCD and probe-rs know `reset halt`.
+    """Halt the target, with a reset if the server supports it.
 
-    A `reset` alone halts with J-Link, but with OpenOCD it starts the program in flash. QEMU has no reset; its machine
-    is halted when GDB connects. Raises StageError if the target keeps running.
+    OpenOCD, pyOCD and probe-rs support `reset halt`. A `reset` alone halts with J-Link, but with OpenOCD it starts the
+    program in flash. QEMU has no reset; its machine is halted when GDB connects. Raises StageError if the target keeps
+    running.
     """
     if not _monitored(gdb, "reset halt"):
         _monitored(gdb, "reset")

@@ -81,7 +81,7 @@ def slide_of(view: LayerView) -> Copy:
 
 
 def why_not_ascending(view: LayerView) -> str:
-    """Return why an ascending copy of a slide would overwrite rows before they are read; '' if it would not."""
+    """Return why an ascending copy overwrites rows before they are read, '' if it does not."""
     op = view.op
     return "rows move to the end of the window, over each other" if op.source < op.target < op.source + op.rows else ""
 

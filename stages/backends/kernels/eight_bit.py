@@ -140,7 +140,10 @@ class Range:
 
     @property
     def in_int32(self) -> Range:
-        """Return the bounds of int32 accumulators. Channels whose sums leave int32 wrap: they may have any value."""
+        """Return the bounds of int32 accumulators.
+
+        Channels whose sums leave int32 wrap: they may have any value.
+        """
         import numpy as np
 
         ends = np.iinfo(np.int32)

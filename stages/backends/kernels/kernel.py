@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 class KernelParams(BaseModel):
-    """Tunable parameters of a kernel (block sizes, unrolling). They validate the `params` of a recipe rule."""
+    """Tunable parameters of a kernel (block sizes, unrolling).
+
+    They validate the `params` of a recipe rule.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

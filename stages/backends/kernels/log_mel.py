@@ -9,7 +9,7 @@ from stages.ir.arrays import Array
 
 
 def lane_tables(window: Array, fft_length: int, lanes: int, first_bin: int) -> dict[str, Array]:
-    """Return window, places and factors; those of the real spectrum begin with `first_bin`."""
+    """Return window, places and factors. Factors of the real spectrum begin with `first_bin`."""
     points = fft_length // 2
     radix = radices(points)[0]
     padded = np.pad(window, (0, fft_length - len(window))).reshape(radix, -1, lanes, 2)
@@ -29,7 +29,10 @@ def _places(points: int) -> Array:
 
 
 def _factors(length: int, lanes: int, first_bin: int) -> Array:
-    """Return cosines and sines of the stages after the first, then of the real spectrum; by `lanes`, int32."""
+    """Return cosines and sines of the stages after the first, then of the real spectrum.
+
+    int32, `lanes` at a time.
+    """
     table, parts, points = sines(length), [], length // 2
     size, *rest = radices(points)
     for radix in rest:

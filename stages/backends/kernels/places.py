@@ -71,7 +71,10 @@ def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _instruction_sets(name: str) -> tuple[str, ...]:
-    """Return globs of the declared instruction sets of a kernel folder: those of its name, with their code."""
+    """Return globs of a kernel folder's declared instruction sets, with their code.
+
+    A declaration has the name of the folder.
+    """
     folder = f"{_families()[name]}/instructions"
     if not any((_BACKENDS / folder).glob(f"{name}-*.yaml")):
         return ()

@@ -25,8 +25,8 @@ class TablePrelu(Kernel):
 
     Two multiplications requantize the products.
 
-    function   of its C, without the type
-    structure  of its C: the inputs' zero points, two factors, the output's zero point and bounds
+    function   name of the C function without the type
+    structure  C structure: the inputs' zero points, two factors, the output's zero point and bounds
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})

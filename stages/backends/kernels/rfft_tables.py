@@ -22,7 +22,7 @@ def first_places(numbers: int) -> Array:
 
 
 def factors_in_order(numbers: int, lanes: int) -> Array:
-    """Return the twiddle factors of all stages, then those of the real spectrum; include/rfft16_image.h."""
+    """Return twiddle factors of all stages, then of the real spectrum (rfft16_image.h)."""
     parts = []
     for m in _sizes(numbers):
         factors_of_stage = _of_stage(numbers, m, np.arange(lanes % 2, m))
@@ -32,12 +32,15 @@ def factors_in_order(numbers: int, lanes: int) -> Array:
 
 
 def block_places(numbers: int) -> Array:
-    """Return the bytes from a spectrum to the first result of each four blocks of the last stage; mve/rfft.c."""
+    """Return the offset of the first result of each four blocks, in bytes.
+
+    For the last stage of mve/rfft.c, from the begin of the spectrum.
+    """
     return (4 * _block_frequencies(numbers)[-1][::4]).astype(np.uint16)
 
 
 def block_factors(numbers: int) -> Array:
-    """Return the twiddle factors of all blocks of all stages, then those of the real spectrum; mve/rfft.c."""
+    """Return twiddle factors of all blocks and stages, then of the real spectrum (mve/rfft.c)."""
     *stages, last = [_of_stage(numbers, len(each), each) for each in _block_frequencies(numbers)]
     parts = [stage[:, 1:].T.reshape(-1) for stage in stages]
     parts.append(last.reshape(3, -1, 4).transpose(1, 0, 2).reshape(-1))

@@ -30,5 +30,8 @@ def is_zero(size: NDArray[np.int64], s: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def turns_halves(size: NDArray[np.int64], s: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:
-    """Return by channel whether `unit` + 1 rounds each |t| <= size as the reference does. s is in [1, bits]."""
+    """Return by channel whether `unit` + 1 rounds each |t| <= size as the reference does.
+
+    s is in [1, bits].
+    """
     return (size < np.int64(1) << (bits - s)) | (s <= bits - 20)

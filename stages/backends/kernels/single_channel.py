@@ -40,11 +40,11 @@ def as_depthwise(view: LayerView) -> LayerView:
 
 
 def as_one_channel(view: LayerView) -> LayerView:
-    """Return an NHWC convolution as a convolution of one channel and c times the columns, unchanged if impossible.
+    """Return an NHWC convolution as a one-channel convolution with c times the columns.
 
-    The bytes of a row are its pixels' c channels in order. So a window of kx columns is one of kx * c adjacent values,
-    the next window begins stride * c later, and padding has the zero point for each channel. Weights, [O, kh, kw, c],
-    have the same order. Dilated columns of several channels have no such window.
+    Unchanged if impossible. The bytes of a row are its pixels' c channels in order. So a window of kx columns is one of
+    kx * c adjacent values, the next window begins stride * c later, and padding has the zero point for each channel.
+    Weights, [O, kh, kw, c], have the same order. Dilated columns of several channels have no such window.
     """
     op, x = view.op, view.inputs[0]
     if op.groups != 1 or lies_planar(x) or (op.dilation[1] != 1 and op.kernel[1] != 1):

@@ -42,7 +42,10 @@ class Softmax16(Kernel):
         return why_not_sixteen(view) or too_long
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """Return the lines of both tables, int32: the start as int16 in the lower half, the slope in the upper."""
+        """Return the lines of both tables, int32.
+
+        The lower half is the start as int16, the upper half the slope.
+        """
         import numpy as np
 
         entries = np.stack([view.constant(role).astype(np.int64) for role in ("exp", "reciprocal")])

@@ -1,1 +1,4 @@
-"""QEMU for Arm: whole Cortex-M machines and AArch64 in user mode, and the plug-in that counts instructions."""
+"""QEMU for Arm, and the plug-in that counts instructions.
+
+It simulates Cortex-M machines, and AArch64 programs in user mode.
+"""

@@ -31,9 +31,10 @@ EMULATORS = ("qemu-system-arm", "qemu-aarch64")
 
 
 def plugin_path(emulator: str) -> Path:
-    """Return the plug-in `libcounter.so`; build it for this code, compiler and version of `emulator` if missing.
+    """Return the plug-in `libcounter.so`. Builds it if it is missing.
 
-    Raises StageError when gcc or the emulator is missing, the code does not compile or the self-test fails.
+    It depends on this code, the compiler and the version of `emulator`. Raises StageError when gcc or the emulator is
+    missing, the code does not compile or the self-test fails.
     """
     sources = read_sources(SOURCES) | read_sources(CYCLES)
     return _built("counter", sources, emulator, lambda library: self_test(library, emulator))

@@ -58,7 +58,7 @@ _REGISTER_15 = re.compile(r"R15=(\w+)")
 
 
 def fault_message(finished: Finished, elf: Path, target: Target) -> str:
-    """Return a message of up to three lines for a run that faulted or was aborted; '' if it ended normally."""
+    """Return a message of up to three lines for a fault or an abort, '' for a normal end."""
     output = finished.output
     if finished.exit_code == FAULT_EXIT_CODE:
         return _core_fault(output, elf, target) or _signal(output, elf, target) or _unknown(output)
@@ -124,7 +124,10 @@ def _is_code(address: int, target: Target) -> bool:
 
 
 def _called_from(pc: int, lr: int, elf: Path, target: Target) -> str:
-    """Describe an address that is not code and the call to it: lr is the next instruction (plus Thumb bit)."""
+    """Describe an address that is not code, and the call to it.
+
+    lr is the address of the next instruction (plus Thumb bit).
+    """
     return f"{pc:#x}, called from {place((lr & ~1) - 1, elf, target)}"
 
 

@@ -21,7 +21,10 @@ _SECONDS = 20
 
 
 def device_options(target: Target) -> Iterator[str]:
-    """Return QEMU's options for the target's devices: `-device loader,addr=0`. Commas in values are doubled."""
+    """Return QEMU's options for the target's devices: `-device loader,addr=0`.
+
+    Commas in values are doubled.
+    """
     for device in target.simulator.devices:
         values = (f"{key}={str(value).replace(',', ',,')}" for key, value in device.parameters.items())
         yield from ("-device", ",".join([device.name, *values]))
@@ -29,9 +32,10 @@ def device_options(target: Target) -> Iterator[str]:
 
 @cache
 def machine_memory(command: str, machine: str, *devices: str) -> list[tuple[int, int]]:
-    """Return start and end of each piece of memory of a machine's first core; empty if QEMU does not answer.
+    """Return start and end of each memory range of a machine's first core.
 
-    Adjacent pieces are joined, unless they have the same name: then both are the same memory.
+    Empty if QEMU does not answer. Adjacent pieces are joined, unless they have the same name: then both are the same
+    memory.
     """
     arguments = [command, "-M", machine, "-S", "-nographic", "-serial", "none", "-monitor", "stdio", *devices]
     try:

@@ -1,4 +1,7 @@
-"""Run a firmware on QEMU: a Cortex-M machine with semihosting, or a static AArch64 program in user mode."""
+"""Run a firmware on QEMU.
+
+Cortex-M: a machine with semihosting. AArch64: a static program in user mode.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,9 @@ def run(
     watch: Callable[[], None],
     timed: bool = False,
 ) -> Finished:
-    """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line.
+    """Run `elf` with `folder` as current directory.
+
+    Raises StageError for a fault or a hang, with the source line.
 
     `timed` is as `stages.backends.simulators.program.run_program` says.
     """

@@ -1,4 +1,7 @@
-"""Lines of RISC-V disassembly (`-M no-aliases`) as instructions. The RISC-V Instruction Set Manual, volume I."""
+"""Lines of RISC-V disassembly (`-M no-aliases`) as instructions.
+
+The RISC-V Instruction Set Manual, volume I.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,15 @@ _NO_RESULT = frozenset(("j", "jr", "nop", "ebreak", "ecall", "fence", "fence.i",
 
 
 def objdump_options(_isa: str) -> tuple[str, ...]:
-    """Return options of objdump: print no short names for special uses of an instruction, such as `mv` for `addi`."""
+    """Return options of objdump that turn off aliases, such as `mv` for `addi`."""
     return ("-M", "no-aliases")
 
 
 def declared(word: int, extensions: Mapping[str, str]) -> tuple[str, str]:
     """Return mnemonic and operands of a word that objdump does not know; both empty for data.
 
-    `extensions` are the target's declared ones, such as {"rvp": "0.9.11"}. `p.smaqa` and `a0+,a1,a2`: it continues a0.
+    `extensions` are the target's declared ones, such as {"rvp": "0.9.11"}. In the result `p.smaqa`, `a0+,a1,a2` the
+    instruction adds to a0.
     """
     for name, (match, mask, operands) in _encodings(extensions.get("rvp", "")).items():
         if word & mask == match:

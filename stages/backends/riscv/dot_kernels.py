@@ -1,4 +1,4 @@
-"""A kernel for cores with a dot-product instruction of their own: convolution and fully connected layers.
+"""Convolution and fully connected layers for cores with a declared dot product.
 
 A plug-in names the declaration of its instructions:
 
@@ -42,7 +42,10 @@ class DotParams(KernelParams):
 
 
 class DotGemm(TileProduct):
-    """A product whose instructions `declaration` declares: the file `<name>-<version>.yaml` of an instruction set."""
+    """A product with the instructions of a declared instruction set.
+
+    `declaration` is its file `<name>-<version>.yaml`.
+    """
 
     declaration: ClassVar[Path]
     params = DotParams

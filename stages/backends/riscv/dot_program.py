@@ -1,4 +1,4 @@
-"""Matrix products with a dot-product instruction of RISC-V's general registers (`stages.backends.tiles`).
+"""Matrix products with a dot product in RISC-V's general registers (stages.backends.tiles).
 
 An instruction set declares what it has under `operations` (instructions/README.md):
 
@@ -32,7 +32,7 @@ _RV64 = "__riscv_xlen == 64"
 
 @dataclass(frozen=True)
 class DotVariant:
-    """What is generated: a tile of `height` rows and `width` columns, the rounding of `rounding_of`.
+    """Variant to generate: a tile of `height` rows and `width` columns, and its rounding.
 
     unsigned  outputs are uint8
     """
@@ -95,7 +95,7 @@ class _DotSteps(MatrixSteps):
         self.program.encoded(text, result, *sources, mnemonic=name)
 
     def prepare(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no register is loaded before the blocks."""
 
     def begin_block(self, columns: Register, width: Register) -> None:
         p, missing = self.program, self.value

@@ -1,4 +1,7 @@
-"""Devices beside the core of a board: an accelerator with its own memory, and the DMA engine that fills it."""
+"""Devices beside the core of a board.
+
+An accelerator has its own memory, which the DMA engine fills.
+"""
 
 from __future__ import annotations
 

@@ -131,11 +131,11 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
 
 
 def moved(memory: Memory, core: Core) -> Memory | None:
-    """Return a board's regions at addresses where the core's machine has memory; None if they need not move.
+    """Return a board's regions at addresses where the core's machine has memory.
 
-    Written regions go to the machine's RAM, the others to its ROM, in order. If RAM or ROM is too small, the largest
-    regions are shortened, and `reserve` is ignored; the linker reports whether the firmware fits. Spike has memory at
-    all addresses without a device.
+    None if they need not move. Written regions go to the machine's RAM, the others to its ROM, in order. If RAM or ROM
+    is too small, the largest regions are shortened, and `reserve` is ignored; the linker reports whether the firmware
+    fits. Spike has memory at all addresses without a device.
     """
     machine = core.memory
     if machine is None:
@@ -158,7 +158,10 @@ def moved(memory: Memory, core: Core) -> Memory | None:
 
 
 def _shared(room: int, lengths: dict[str, int]) -> dict[str, int]:
-    """Return the lengths in bytes, the largest shortened to whole pages where the total exceeds the capacity."""
+    """Return the lengths in bytes. They are shortened if their sum exceeds the capacity.
+
+    The largest are shortened, to whole pages.
+    """
     found = {}
     for number, (name, length) in enumerate(sorted(lengths.items(), key=lambda item: item[1])):
         share = room // (len(lengths) - number)

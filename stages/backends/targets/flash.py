@@ -80,8 +80,9 @@ class Flash(StrictModel):
 
     @property
     def description(self) -> str:
-        """Return a text: `5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of
-        data cached`.
+        """Return the description of a flash, for reports.
+
+        `5 wait states in rom, lines of 16 bytes, the next prefetched, 64 of instructions and 8 of data cached`
         """
         least, most = self.wait_states
         if not most:

@@ -57,14 +57,17 @@ def fill(template: Path, memory: Memory) -> str:
 
 
 def own_section(part: Literal["weights", "arena"], region: str, memory: Memory) -> str:
-    """Return the section of weights or arena in a region; '' in the region of the other constants or variables."""
+    """Return the section of weights or arena in a region.
+
+    '' in the region of the other constants or variables.
+    """
     if region == memory.home(_LIKE[part]):
         return ""
     return f"{'.weights' if part == 'weights' else '.bss.arena'}.{region}"  # .bss, so that GCC keeps no zeros for it
 
 
 def _copied(memory: Memory) -> dict[str, str]:
-    """Return the regions whose weights are copied at start, each with the region that they are loaded into."""
+    """Return the regions with weights that are copied at start, with their load regions."""
     loads = {region: memory.loaded_from(region) for region in memory.homes("weights")}
     return {region: load for region, load in loads.items() if load}
 

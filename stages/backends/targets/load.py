@@ -24,7 +24,7 @@ _KINDS = ("cores", "boards", "timings")
 
 
 def family_files(installation: Path) -> list[Path]:
-    """Return the files with the cores and timing models of each architecture family, in the order of lists."""
+    """Return the files with cores and timing models of each family, in the order of lists."""
     files = (path for name in ("targets", "timing") for path in installation.glob(f"stages/backends/*/{name}.yaml"))
     return sorted(sorted(files), key=_position)
 

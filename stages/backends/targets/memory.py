@@ -1,4 +1,4 @@
-"""The memory map of a target: named regions, what each may hold, and where the sections of a firmware go.
+"""The memory map of a target: named regions, their contents, and sections of a firmware.
 
 What a firmware consists of, and in which kind of section:
 
@@ -125,7 +125,10 @@ class Reserve(StrictModel):
 
 
 class Capacity(StrictModel):
-    """Capacity of a region for weights or arena: `bytes` without the stack; `reserved` of them are used last.
+    """Capacity of a region for weights or arena.
+
+    bytes     capacity without the stack
+    reserved  bytes of them that are used last
 
     `loaded_from` is the region that weights are copied from at start (they take space in both), or ''.
     """
@@ -137,7 +140,10 @@ class Capacity(StrictModel):
 
 
 class Memory(StrictModel):
-    """Regions by name, and the size of the stack in bytes. Every section has a region; regions do not overlap."""
+    """Regions by name, and the size of the stack in bytes.
+
+    Every section has a region; regions do not overlap.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Region]

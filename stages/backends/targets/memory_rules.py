@@ -1,4 +1,4 @@
-"""A recipe's rules for memory: which region of the target holds which buffers and weights, and the stack."""
+"""A recipe's memory rules: regions for buffers, weights and the stack."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class StackRule(StrictModel):
 
 
 def as_stack(value: object) -> object:
-    """A size alone, or the name of a region, as a mapping: `8K` is `{bytes: 8K}`, `dtcm` is `{region: dtcm}`."""
+    """Convert a size or a region name to a mapping.
+
+    `8K` becomes `{bytes: 8K}`, `dtcm` becomes `{region: dtcm}`.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return value
     return {"region": value} if isinstance(value, str) and value[:1].isalpha() else {"bytes": value}

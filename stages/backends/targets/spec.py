@@ -1,7 +1,8 @@
-"""A target: a core (instruction set, compiler, kernels, how it is counted) with the memory of one board.
+"""A target: a core with the memory of one board.
 
-`pipeline.yaml` declares cores and boards (stages.backends.targets.catalogue). Both are targets. A core has the memory
-of its simulator's machine, a board its own.
+A core has an instruction set, a compiler, kernels, and a way to count instructions. `pipeline.yaml` declares cores and
+boards (stages.backends.targets.catalogue). Both are targets. A core has the memory of its simulator's machine, a board
+its own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class Compiler(StrictModel):
 
     @property
     def flags_to_compile(self) -> tuple[str, ...]:
-        """Flags of the compile step. One of `compile_flags` replaces the flag of the same name, such as `-march=`."""
+        """Flags of the compile step.
+
+        One of `compile_flags` replaces the flag of the same name, such as `-march=`.
+        """
         replaced = {flag.partition("=")[0] for flag in self.compile_flags if "=" in flag}
         kept = (flag for flag in self.flags if "=" not in flag or flag.partition("=")[0] not in replaced)
         return (*kept, *self.compile_flags)
@@ -147,7 +151,7 @@ class Core(StrictModel):
 
     @property
     def flushes_subnormals(self) -> bool:
-        """True if vector instructions flush subnormal floats to zero, as those of MVE do."""
+        """True if vector instructions flush subnormal floats to zero, as in MVE."""
         return "mve.fp" in self.features
 
     @model_validator(mode="after")
@@ -228,7 +232,10 @@ class Target(Core):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def capacities(self) -> dict[str, tuple[Capacity, ...]]:
-        """Capacities for `weights` and `arena`, the fastest first; empty if there is one region each and no copy."""
+        """Capacities for `weights` and `arena`, the fastest first.
+
+        Empty if each has one region and nothing is copied.
+        """
         if self.memory is None:
             return {}
         capacities = {"weights": self.memory.capacities("weights"), "arena": self.memory.capacities("arena")}

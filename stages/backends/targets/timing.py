@@ -50,7 +50,10 @@ def decoders() -> dict[str, str]:
 
 
 def decoder(instructions: str) -> Any:
-    """Return the module that decodes these instructions. It is imported by name: a key has one family's decoder."""
+    """Return the module that decodes these instructions.
+
+    It is imported by name: a key has one family's decoder.
+    """
     return import_module(f"stages.backends.{decoders()[instructions]}.decode_{instructions}")
 
 
@@ -122,7 +125,9 @@ class InstructionClass(StrictModel):
 
 
 class Pair(StrictModel):
-    """Extra cycles (negative: fewer) of class `then` right after class `first`. The first pair that fits counts.
+    """Extra cycles (negative: fewer) of class `then` right after class `first`.
+
+    The first pair that fits counts.
 
     when  `uses`: `then` reads a result of `first`; `addresses`: as a memory address; `not_addresses`: not as an address
     """
@@ -226,7 +231,10 @@ class Timing(StrictModel):
 
 
 def parameters_of(rule: InstructionClass | Pair | Timing) -> set[str]:
-    """Return the names of the parameters that a class, a pair, or a model besides its classes and pairs uses."""
+    """Return the names of the parameters that a class or a pair uses.
+
+    For a model: those used outside of its classes and pairs.
+    """
     amounts = [getattr(rule, key) for key in (*_AMOUNTS, "unaligned_target") if key in type(rule).model_fields]
     amounts += rule.reads.values() if isinstance(rule, InstructionClass) else ()
     return {amount for amount in amounts if isinstance(amount, str)}

@@ -10,15 +10,19 @@ _SUBSET = re.compile(r"zve(32|64)[xfd]")
 
 
 def has_vector(isa: str, extensions: Iterable[str] = ()) -> bool:
-    """Return whether a core has RISC-V vectors, by its ISA string and its extensions: `rv32imc_zve32x`, `v`.
+    """Return whether a core has RISC-V vectors.
 
-    The compiler's macros do not show it: files may be compiled without the extension.
+    Reads its ISA string and its extensions, such as `rv32imc_zve32x` or `v`. The compiler's macros do not show it:
+    files may be compiled without the extension.
     """
     return isa.startswith("rv") and _register_bits((*_letters(isa), *extensions)) > 0
 
 
 def vector_bits(isa: str) -> int:
-    """Return the VLEN that an ISA string guarantees, in bits; 0 without vectors. Spike has exactly this VLEN."""
+    """Return the VLEN that an ISA string guarantees, in bits; 0 without vectors.
+
+    Spike has exactly this VLEN.
+    """
     names = _letters(isa)
     if not (bits := _register_bits(names)):
         return 0

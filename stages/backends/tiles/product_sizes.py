@@ -96,7 +96,10 @@ def rounding_of(view: LayerView) -> str:
 
 
 def parts_of(rounding: str) -> int:
-    """Return the constants of a channel: bias, multiplier, right shift; "any": left shift, mask of right shifts."""
+    """Return the constants of a channel: bias, multiplier, right shift.
+
+    With "any" also left shift and mask of right shifts.
+    """
     return 5 if rounding == "any" else 3
 
 

@@ -1,4 +1,7 @@
-"""How well timing models predict published cycles of silicon: silicon.json, as `doit bench suite=silicon` writes it."""
+"""Errors of timing models against published cycles of silicon.
+
+Reads silicon.json, which `doit bench suite=silicon` writes.
+"""
 
 from __future__ import annotations
 

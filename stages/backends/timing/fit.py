@@ -60,7 +60,10 @@ class CountedRun:
 
 
 class _Fit:
-    """Distances of rows for figures of parameters. A row is computed once for figures of the parameters it uses."""
+    """Distances of rows for figures of parameters.
+
+    A row is computed once for figures of the parameters it uses.
+    """
 
     def __init__(self, model: Timing, rows: Sequence[CountedRun]) -> None:
         self.model = model

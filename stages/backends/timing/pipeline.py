@@ -1,6 +1,7 @@
-"""Cycles of straight code and loops on an in-order pipeline that may issue several instructions in a cycle.
+"""Cycles of straight code and loops on an in-order pipeline.
 
-An instruction issues as early as its operands, its units and the instruction before it allow:
+It may issue several instructions in a cycle. An instruction issues as early as its operands, its units and the
+instruction before it allow:
 
     issue  together with the instruction before it, if both may issue together; else when that has ended
     end    issue + `cycles`; an instruction issued together with a longer one ends with that
@@ -90,9 +91,10 @@ class State:
 
 
 def distances(steps: Sequence[Step | None], pipeline: Pipeline) -> tuple[list[float], dict[int, float]]:
-    """Return the cycles of each step, and those of the first step of each loop in later iterations, by number.
+    """Return the cycles of each step, and of the first step of each loop in later iterations.
 
-    None is an instruction without a class. The state of the pipeline is unknown after it.
+    The cycles of a step count from the end of the step before. Loops are by number. None is an instruction without a
+    class. The state of the pipeline is unknown after it.
     """
     follows: list[float] = []
     ends: dict[int, State] = {}  # of backward branches, by number
@@ -142,7 +144,7 @@ def _turn(turn: Sequence[Step], turns: int, state: State, pipeline: Pipeline) ->
 
 
 def _run(state: State, step: Step, before: Step | None, pipeline: Pipeline) -> None:
-    """Let a step issue, and change the state to that after it."""
+    """Issue a step: update `state` from before the step to after it."""
     if before is not None and before.costs.not_taken and step.is_next:
         state.end += before.costs.not_taken
         state.group = ()

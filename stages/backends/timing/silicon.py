@@ -145,7 +145,9 @@ class Measurement(StrictModel):
 
 
 class Silicon(StrictModel):
-    """A file of measurements. The context of the validation may name the chips, cores and boards known besides.
+    """A file of measurements.
+
+    The context of the validation may name the chips, cores and boards known besides.
 
     shared  values for YAML's `<<`, by name; not read
     """

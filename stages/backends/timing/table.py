@@ -91,7 +91,10 @@ def kinds_of(instructions: Iterable[Instruction], model: Timing) -> list[str]:
 def estimated(
     instructions: Sequence[Instruction], kinds: Sequence[str], counts: Mapping[int, Counts], model: Timing
 ) -> float:
-    """Return the estimated cycles of instructions that ran so often, by number. The model's parameters are resolved."""
+    """Return the estimated cycles of instructions that ran so often, by number.
+
+    The model's parameters are resolved.
+    """
     steps, ranges = _steps(instructions, kinds, model)
     follows, entered = distances(steps, model.pipeline)
     unaligned, total = _stated(model.unaligned_target)[1], 0.0
@@ -107,7 +110,10 @@ def estimated(
 def _steps(
     instructions: Sequence[Instruction], kinds: Sequence[str], model: Timing
 ) -> tuple[list[Step | None], list[tuple[Cycles, Cycles]]]:
-    """Return the steps of a resolved model, with their cycles alone and the extra ones of the pair before each."""
+    """Return the steps of a resolved model with their cycles.
+
+    Each has the cycles of its class, and the extra ones of the pair with the step before.
+    """
     costs_of = {name: costs(rule) for name, rule in model.classes.items()}
     ranges: list[tuple[Cycles, Cycles]] = []
     steps: list[Step | None] = []

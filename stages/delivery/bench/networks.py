@@ -155,7 +155,10 @@ def memory_taken(graph: Graph) -> Memory:
 
 
 def _groups(decided: Sequence[tuple[Network, Chosen]], memory: Memory) -> Iterator[list[tuple[Network, Chosen]]]:
-    """Yield the networks in order, in groups that fit one firmware. Skips networks that are too large by themselves."""
+    """Yield the networks in order, in groups that fit one firmware.
+
+    Skips networks that are too large by themselves.
+    """
     most = memory.half  # the rest is for scratch, padded weights and one network that occurs twice
     group: list[tuple[Network, Chosen]] = []
     size = Memory(0, 0)
@@ -246,7 +249,10 @@ def join_networks(networks: Sequence[Chosen]) -> tuple[Chosen, list[int]]:
 
 
 def compare(networks: Sequence[Network], outputs: bytes) -> None:
-    """Raise StageError for the first network whose outputs differ from LiteRT's. `outputs` are concatenated."""
+    """Raise StageError for the first network whose outputs differ from LiteRT's.
+
+    `outputs` are concatenated.
+    """
     position = 0
     for network in networks:
         for expected in network.expected:

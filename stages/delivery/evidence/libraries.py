@@ -1,4 +1,7 @@
-"""Libraries of the toolchain in a firmware, from the linker's map: version, licence, Debian package, linked objects."""
+"""Libraries of the toolchain in a firmware, from the linker's map.
+
+Each with version, licence, Debian package and linked objects.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ _LICENSES: Mapping[str, Mapping[str, Any]] = {
 
 
 def libraries(map_text: str, tools: Mapping[str, str]) -> list[Library]:
-    """Return C library and libgcc, and other libraries if the firmware has objects of them. Reads the files' digests.
+    """Return C library and libgcc, and other libraries if the firmware has objects of them.
+
+    Reads the files' digests.
 
     map_text  the linker's map
     tools     versions: `compiler`, and `C library` as `newlib 3.3.0`

@@ -123,7 +123,7 @@ def summary(result: dict[str, Any]) -> str:
 
 
 def _options(src: Path, target: Target) -> list[str]:
-    """Return the platform, and the compiler's macros that the sources' conditions name, as options of cppcheck."""
+    """Return options of cppcheck: the platform, and compiler macros that sources test."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(src.rglob("*")) if path.suffix in (".c", ".h")]
     named = {word for text in texts for line in _CONDITION.findall(text) for word in _WORD.findall(line)}
     command = [target.compiler.command, *target.compiler.flags, "-ffreestanding", "-dM", "-E", "-include", "stdint.h"]

@@ -1,4 +1,6 @@
-"""Provenance of a build: an in-toto statement with a SLSA provenance predicate, and its check against files.
+"""Provenance of a build, and its check against files.
+
+The file is an in-toto statement with a SLSA provenance predicate.
 
 https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md, https://slsa.dev/spec/v1.0/provenance
 """
@@ -17,7 +19,10 @@ _BUILD_TYPE = "urn:firmline:recipe:v1"
 
 
 def statement(release: Release) -> dict[str, Any]:
-    """Return the statement: outputs are its subjects, recipe, model, data, tools and code its dependencies."""
+    """Return the statement. Its subjects are the outputs.
+
+    Its dependencies are recipe, model, data, tools and code.
+    """
     model = {"name": f"model {release.model['name']}", "digest": {"sha256": release.model["sha256"]}}
     inputs = [{"name": name, "uri": path, "digest": {"sha256": sha}} for name, path, sha in release.inputs]
     tools = [
@@ -62,7 +67,7 @@ def statement(release: Release) -> dict[str, Any]:
 
 
 def differences(statement: Mapping[str, Any], sbom: Mapping[str, Any], build: Path, project: Path) -> Iterator[str]:
-    """Yield a sentence for each difference between the files and what statement and bill of materials state.
+    """Yield a sentence for each file that differs from the statement or bill of materials.
 
     build    the build folder, with firmware.elf and src/
     project  the folder that paths of inputs are relative to

@@ -1,4 +1,4 @@
-"""Static bound of the stack: GCC's frame sizes, frames of assembly from its instructions, and the call graph.
+"""Static bound of the stack, from frame sizes and the call graph.
 
 Frames of C functions of the build come from `-fstack-usage`. Frames of assembly and libraries are read from the
 instructions that move the stack pointer. The call graph is read from the linked firmware.

@@ -1,4 +1,4 @@
-"""Upper bound of each layer's instructions for any input, from the machine code and the counts of a run.
+"""Upper bound of each layer's instructions, from machine code and a run's counts.
 
 Execution is cut into segments. A segment begins where code is entered (a function, the target of a computed jump) and
 at the head of a loop, and contains no loop. So a layer takes at most the sum over all beginnings of
@@ -82,7 +82,11 @@ class Code:
             self.next.append(tuple(dict.fromkeys(place for place in reached if place >= 0)))
 
     def begun(self, counts: Mapping[int, Counts]) -> dict[int, int]:
-        """Return how often segments began at instructions that neither the code before them nor a branch leads to."""
+        """Return how often segments began at instructions that no known path leads to.
+
+        Neither the code before such an instruction nor a branch leads to it. Neither the code before the instruction
+        nor a branch leads to it.
+        """
         found = {}
         for number, (followed, entered, *_) in counts.items():
             falls_through = number > 0 and number in self.next[number - 1]

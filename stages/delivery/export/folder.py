@@ -24,7 +24,9 @@ _MOST_NAMED = 5
 
 
 def check(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
-    """Return the files of an earlier export of the same kind in a folder, with digests; empty for a new folder.
+    """Return the files of an earlier export of the same kind in a folder, with digests.
+
+    Empty for a new folder.
 
     facts  recipe, target, form and overrides of the export
     shown  the folder, for messages
@@ -73,7 +75,10 @@ def write(folder: Path, files: Mapping[str, bytes], facts: Mapping[str, str], sh
 
 
 def _manifest(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, str]:
-    """Return the files of an earlier export, with digests. Raises StageError if the folder has other content."""
+    """Return the files of an earlier export, with digests.
+
+    Raises StageError if the folder has other content.
+    """
     if folder.is_symlink() and not folder.exists():
         raise StageError(f"{shown} is a broken link")
     if not folder.exists():

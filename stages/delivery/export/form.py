@@ -31,7 +31,9 @@ def unchanged(files: Files, content: Content) -> Files:
 
 @dataclass(frozen=True)
 class Form:
-    """Form of `doit export … as=NAME`. The name is that of the package whose __init__.py (`file`) declares it.
+    """Form of `doit export … as=NAME`.
+
+    The name is that of the package whose __init__.py (`file`) declares it.
 
     title          description for the user
     templates      output files and their templates, from the package's folder `templates`, or with `shared/` from the

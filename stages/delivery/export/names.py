@@ -19,7 +19,10 @@ _LICENCE = re.compile(r"\A/\* SPDX-License-Identifier: [^\n]* \*/\n")
 
 
 def identifier(name: str) -> str:
-    """Convert a recipe's name to an identifier: lower-case letters, digits and `_`, beginning with a letter."""
+    """Convert a recipe's name to an identifier.
+
+    It has lower-case letters, digits and `_`, and begins with a letter.
+    """
     result = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if not result or not result[0].isalpha():
         result = f"net_{result}".rstrip("_")

@@ -87,7 +87,10 @@ def _sections(blocks: Sequence[Mapping[str, Any]], target: Target) -> list[tuple
 
 
 def _command(target: Target, plugin: str) -> list[str]:
-    """Return the command of a program; empty if it needs devices, other plug-ins, or files that only Firmline has."""
+    """Return the command of a program, empty if it runs only with Firmline.
+
+    Devices, other plug-ins and some files exist only there.
+    """
     simulator, memory = target.simulator, target.memory
     if simulator.devices or target.accelerator is not None or (simulator.plugins and not plugin):
         return []

@@ -63,7 +63,10 @@ def sources_of(
 
 
 def listed(models: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return `sources` of model.json of all networks, {c: […], assembly: […]}, each file once as {path, flags}."""
+    """Return the sources of all networks, each file once.
+
+    {c: […], assembly: […]} with {path, flags}, as in model.json.
+    """
     several = len(models) > 1
     files: dict[str, dict[str, dict[str, Any]]] = {"c": {}, "assembly": {}}
     for model in models:

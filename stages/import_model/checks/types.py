@@ -44,7 +44,7 @@ def check_bytes(tensor: TensorInfo) -> None:
 
 def _check_state(tensor: TensorInfo, kept: bool) -> None:
     if tensor.variable and not kept:
-        raise Refused(f"reads the variable tensor {named(tensor)} as an input that is no state")
+        raise Refused(f"reads the variable tensor {named(tensor)} at an input that is not a state")
     if kept and not tensor.variable:
         raise Refused(f"has the state {named(tensor)}, which is not a variable tensor")
     if kept and tensor.data is not None:

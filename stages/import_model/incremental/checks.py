@@ -94,7 +94,10 @@ def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo, defaul
 
 
 def _work(info: ModelInfo) -> int:
-    """Return the approximate operations of a run: products, elements of windows, and a quarter for each copy."""
+    """Return the approximate operations of a run.
+
+    Products and elements of windows count 1, each copy 1/4.
+    """
     total = 0
     for operator in info.operators:
         window = fields(operator).get("filter_h", 1) * fields(operator).get("filter_w", 1)

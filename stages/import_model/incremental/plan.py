@@ -30,7 +30,10 @@ class Plan:
 
 
 def default_frames(info: ModelInfo, source: int, rows: Rows) -> int:
-    """Return the number of frames per run that lets the most layers reuse rows: a multiple of their strides."""
+    """Return the number of frames per run that lets the most layers reuse rows.
+
+    It is a multiple of their strides.
+    """
     strides = [entry.stride for entry in _tracked(info, source, rows, 1, any_stride=True).rows.values()]
     candidates = {lcm(*strides[: count + 1]) for count in range(len(strides))}
     for frames in sorted(candidates, reverse=True):

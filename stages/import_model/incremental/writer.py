@@ -87,7 +87,10 @@ class Writer:
     def copied(
         self, operator: OperatorInfo, inputs: Mapping[int, int], outputs: Sequence[int], *, padding: int | None = None
     ) -> None:
-        """Append a copy of an operator of the original network with other tensors, and another padding unless None."""
+        """Append a copy of an operator with other tensors.
+
+        Keeps its padding if `padding` is None.
+        """
         original = self.graph.operators[operator.index]
         new = copy.copy(original)
         new.inputs = np.array([inputs.get(at, index) for at, index in enumerate(operator.inputs)], np.int32)
@@ -168,7 +171,10 @@ class Writer:
     # ---- file ---------------------------------------------------------------------------------------------------
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-        """Return the file of the new operators, without tensors and codes of the original network that are unused."""
+        """Return the file of the new operators.
+
+        Omits unused tensors and operator codes of the original network.
+        """
         graph = self.graph
         graph.operators = self._operators
         used = {*inputs, *outputs}

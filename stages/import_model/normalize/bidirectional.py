@@ -73,7 +73,10 @@ def split_directions(graph: OneGraph, name: str) -> list[str]:
 
 
 def _split(graph: OneGraph, operator: Any, form: _Form, label: str) -> bool:
-    """Append an operator for each direction. Return whether it merges several sequences with time as axis 1."""
+    """Append an operator for each direction.
+
+    Return whether it merges several sequences with time as axis 1.
+    """
     inputs, outputs = [int(index) for index in operator.inputs], [int(index) for index in operator.outputs]
     options = vars(operator.builtinOptions) if operator.builtinOptions is not None else {}
     is_merged = bool(options.get("mergeOutputs"))

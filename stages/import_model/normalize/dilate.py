@@ -105,7 +105,10 @@ def dilate(graph: OneGraph, matches: Sequence[Dilated], info: ModelInfo) -> None
 
 
 def _make_pad(graph: OneGraph, match: Dilated, shape: tuple[int, ...], info: ModelInfo) -> None:
-    """Change SPACE_TO_BATCH_ND into a PAD, which also pads with the zero point. A new constant holds the amounts."""
+    """Change SPACE_TO_BATCH_ND into a PAD, which also pads with the zero point.
+
+    A new constant holds the amounts.
+    """
     from ai_edge_litert import schema_py_generated as schema
 
     operator, padded_tensor = graph.operators[match.before.index], match.before.outputs[0]

@@ -34,7 +34,10 @@ VERSIONS = {
 
 
 def lower_versions(codes: Sequence[Any]) -> list[str]:
-    """Lower the versions of operator codes (`OperatorCodeT`) in place. Returns `DEPTH_TO_SPACE 2` for each change."""
+    """Lower the versions of operator codes (`OperatorCodeT`) in place.
+
+    Returns `DEPTH_TO_SPACE 2` for each change.
+    """
     changed = []
     for code in codes:
         op = builtin_name(max(code.builtinCode, code.deprecatedBuiltinCode))

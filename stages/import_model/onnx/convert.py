@@ -72,7 +72,10 @@ def check_known(
     constants: Mapping[str, Any] | None = None,
     states: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise StageError as `convert` does for a corrupt file, unknown operators, and wrong constants and states."""
+    """Raise StageError for errors that `convert` would find without converting.
+
+    They are a corrupt file, unknown operators, wrong constants and wrong states.
+    """
     model, _ = load(data, name, shapes, constants, states)
     _check_known(Translation(model))
 

@@ -1,4 +1,7 @@
-"""Operators of other domains, which a plug-in declares by their ONNX name. See stages.ir.operators.plugins."""
+"""Operators of other domains, which a plug-in declares by their ONNX name.
+
+See stages.ir.operators.plugins.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,10 @@ def reciprocal(normal: Integers) -> Array:
 
 
 def inverse_square_root(n: int) -> tuple[int, int]:
-    """Return (multiplier, shift) of 1 / sqrt(n) for an int32 n >= 0. TFLite's GetInvSqrtQuantizedMultiplierExp."""
+    """Return (multiplier, shift) of 1 / sqrt(n) for an int32 n >= 0.
+
+    TFLite's GetInvSqrtQuantizedMultiplierExp.
+    """
     if n <= 1:
         return 2**31 - 1, 0
     shift = 11
@@ -104,7 +107,10 @@ def upper_half(multiplier: Integers) -> Array:
 
 
 def scale_by_half(x: Integers, multiplier: Integers, shift: Integers) -> Array:
-    """Return x * multiplier * 2^(shift - 31) of 48-bit integers as int64. MultiplyByQuantizedMultiplier of an int64."""
+    """Return x * multiplier * 2^(shift - 31) of 48-bit integers as int64.
+
+    MultiplyByQuantizedMultiplier of an int64.
+    """
     x, shift = (np.asarray(value, dtype=np.int64) for value in (x, shift))
     return (x * upper_half(multiplier) + (np.int64(1) << (14 - shift))) >> (15 - shift)
 

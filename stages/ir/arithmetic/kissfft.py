@@ -194,7 +194,10 @@ def _wide(x: Array) -> Array:
 
 
 def real_fft(x: Array, length: int) -> Array:
-    """Return the FFT of real numbers, [..., length // 2 + 1, 2]. x [..., at most length] is padded with zeros."""
+    """Return the FFT of real numbers, [..., length // 2 + 1, 2].
+
+    x is [..., at most length]. It is padded with zeros.
+    """
     dtype, a, half = str(x.dtype), _arithmetic(str(x.dtype)), length // 2
     padded = np.zeros((*x.shape[:-1], length), x.dtype)
     padded[..., : x.shape[-1]] = x

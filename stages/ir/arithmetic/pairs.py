@@ -93,7 +93,10 @@ class Pair:
         return result
 
     def computed(self, a: Array, b: Array, constants: tuple[Array, ...], shifts: tuple[int, ...]) -> Array:
-        """Return the results of the integer operator. Constants of many candidates broadcast against the pairs."""
+        """Return the results of the integer operator.
+
+        Constants of many candidates broadcast against the pairs.
+        """
         left, right = a - self.first[1], b - self.second[1]
         if self.is_product:
             total = multiply_by_quantized_multiplier(left * right, constants[0], shifts[0], "single")

@@ -30,7 +30,10 @@ def logistic16(x: Array) -> Array:
 
 
 def tanh16(x: Array, integer_bits: int) -> Array:
-    """Return tanh in Q0.15 of values with 0 to 6 integer bits. tanh |x| = (1 - e) / (1 + e), e = exp(-2 |x|)."""
+    """Return tanh in Q0.15 of values with 0 to 6 integer bits.
+
+    tanh |x| = (1 - e) / (1 + e), e = exp(-2 |x|).
+    """
     x = x.astype(np.int64)
     size = _doubled(_reciprocal(_exp(-np.abs(x), integer_bits + 1)) - (1 << 13), 2)
     return np.where(x == 0, 0, np.where(x < 0, -size, size))
@@ -42,7 +45,10 @@ def high_mul16(a: Array | int, b: Array | int) -> Array:
 
 
 def _exp(x: Array, integer_bits: int) -> Array:
-    """Return exp(x) in Q0.15 for x <= 0. A polynomial for the part in [-1/4, 0), and powers for the quarters."""
+    """Return exp(x) in Q0.15 for x <= 0.
+
+    A polynomial for the part in [-1/4, 0), and powers for the quarters.
+    """
     fraction = 15 - integer_bits
     quarter = 1 << (fraction - 2)
     part = (x & (quarter - 1)) - quarter

@@ -18,5 +18,8 @@ def kernel_kinds() -> frozenset[str]:
 
 
 def is_kernel_kind(name: str) -> bool:
-    """Whether the name is one of `kernel_kinds`. Plug-ins are imported only for names that are not built in."""
+    """Whether the name is one of `kernel_kinds`.
+
+    Plug-ins are imported only for names that are not built in.
+    """
     return name in _built_in() or name in plugin_operators().layers

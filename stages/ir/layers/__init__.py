@@ -1,4 +1,4 @@
-"""Layers of the integer graph without their operators: tensors, layers, and the base classes of arithmetic.
+"""Layers of the integer graph: tensors, layers, and base classes of arithmetic.
 
 stages.ir.operators has the classes of the operators, stages.ir.graph the graph.
 """

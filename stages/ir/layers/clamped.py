@@ -113,7 +113,10 @@ class Window(Clamped):
     padding: tuple[int, int, int, int]
 
     def taps(self, view: LayerView, image: Array, value: int) -> list[Array]:
-        """For each tap of the window, row by row, its inputs, int64 (N, *out, C). The image is padded with `value`."""
+        """For each tap of the window, row by row, its inputs, int64 (N, *out, C).
+
+        The image is padded with `value`.
+        """
         import numpy as np
 
         from stages.ir.arithmetic.sliding import tapped

@@ -1,4 +1,4 @@
-"""Layers of the integer graph: the base class of their arithmetic, and a layer with its tensors and constants."""
+"""Layers of the integer graph, with tensors and constants, and their base class."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ class LayerOp(BaseModel):
         )
 
     def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
-        """Channels of an input in this value range that the sums do not need, bool[C]. Only if `carries` is ()."""
+        """Channels of an input in this value range that the sums do not need, bool[C].
+
+        Only if `carries` is ().
+        """
         raise NotImplementedError
 
     def factors(self, view: LayerView) -> Array:

@@ -88,7 +88,10 @@ class RoundingRule:
 
     @property
     def is_multiplied(self) -> bool:
-        """True for products with a 32-bit multiplier, rounded as LiteRT or ONNX Runtime round: engines have these."""
+        """True for products with a 32-bit multiplier, rounded as in LiteRT or ONNX Runtime.
+
+        Engines have these.
+        """
         return self.is_single or self.is_double
 
 

@@ -89,7 +89,10 @@ class ShapeOperators(TFLiteWriter):
         shrink_axes: Sequence[int] = (),
         name: str = "strided_slice",
     ) -> Tensor:
-        """STRIDED_SLICE as x[begin:end:stride] in Python. Axes in `shrink_axes` are indexed by `begin` and dropped."""
+        """STRIDED_SLICE as x[begin:end:stride] in Python.
+
+        Axes in `shrink_axes` are indexed by `begin` and dropped.
+        """
         strides = list(strides) if strides is not None else [1] * len(x.shape)
         parts = {"begin": begin, "end": end, "strides": strides}
         masks = dict.fromkeys(("beginMask", "endMask", "ellipsisMask", "newAxisMask"), 0)

@@ -46,7 +46,10 @@ class UnknownSignature(StageError):
 
 
 def graphs(data: bytes, name: str) -> Graphs:
-    """Return the graphs of a TFLite file. Raises StageError, naming the file as `name`, for an invalid file."""
+    """Return the graphs of a TFLite file.
+
+    Raises StageError, naming the file as `name`, for an invalid file.
+    """
     with opened(data, name) as model:
         count, signatures = len(subgraphs(model)), []
         for table in model.tables(7, "signature"):

@@ -39,7 +39,10 @@ def parsed(data: bytes, name: str) -> onnx.ModelProto:
 
 
 def _faults(message: Any, place: str) -> Iterator[str]:
-    """Yield each text that is not UTF-8 and each size beyond 32 bits. The text begins with the operator or tensor."""
+    """Yield each text that is not UTF-8 and each size beyond 32 bits.
+
+    The text begins with the operator or tensor.
+    """
     for field, value in message.ListFields():
         values = value if field.is_repeated else (value,)
         if field.type == field.TYPE_STRING:

@@ -97,7 +97,10 @@ class _Builder(SingleOperatorBuilder):
         return scale, int(np.clip(round(limits.min - low / scale), limits.min, limits.max))
 
     def mean_output(self, axes: tuple[int, ...]) -> Quant | None:
-        """Return the output quantization of a mean. The mean of n uniform values deviates by range / sqrt(12 n)."""
+        """Return the output quantization of a mean.
+
+        The mean of n uniform values deviates by range / sqrt(12 n).
+        """
         if not self.quant:
             return None
         low, high = self.range(self.quant)

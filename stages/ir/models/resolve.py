@@ -19,7 +19,10 @@ LARGEST_FILE = 2**31  # bytes; what a flatbuffer can hold
 
 
 def external_file(source: ModelSource, root: Path) -> Path | None:
-    """Return the path of a `file` model, existing or not; None for other kinds. Its digest is part of the key."""
+    """Return the path of a `file` model, existing or not; None for other kinds.
+
+    Its digest is part of the key.
+    """
     if not isinstance(source, FileModel):
         return None
     return located(source.file, root)
@@ -96,7 +99,10 @@ def _read_file(source: FileModel, root: Path) -> bytes:
 
 
 def _download(source: UrlModel, folder: Path) -> bytes:
-    """Return the cached download if its digest is right, else download, check and cache. Raises StageError."""
+    """Return the cached download if its digest is right, else download, check and cache.
+
+    Raises StageError.
+    """
     cached = _cached(folder, source)
     try:
         data = cached.read_bytes()

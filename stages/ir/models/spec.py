@@ -33,7 +33,9 @@ Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Fie
 
 
 class Incremental(StrictModel):
-    """`incremental: {frames: 2}`: each run takes the new frames of a window of time (stages.import_model.incremental).
+    """Options of an incremental network, such as `incremental: {frames: 2}`.
+
+    Each run reads only the new frames of a window of time (stages.import_model.incremental).
 
     frames  new frames per run; by default the number that the strides in time need
     axis    axis of time in the input's shape; by default the first after the batch

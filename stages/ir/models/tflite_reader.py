@@ -29,7 +29,10 @@ _MOST_AXES = 32  # no operator takes as many
 
 
 def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
-    """Check and read a graph of a TFLite file. Raises StageError, naming the file as `name`, for an invalid file."""
+    """Check and read a graph of a TFLite file.
+
+    Raises StageError, naming the file as `name`, for an invalid file.
+    """
     with opened(data, name) as model:
         check_not_compiled((table.string(1) for table in model.tables(1, "operator code")), name)
         info = _graph(model, subgraph)
@@ -39,7 +42,10 @@ def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
 
 @contextmanager
 def opened(data: bytes, name: str) -> Iterator[Table]:
-    """Yield the root table of the model. Raises StageError for other files, and for Corrupt errors inside the block."""
+    """Yield the root table of the model.
+
+    Raises StageError for other files, and for Corrupt errors inside the block.
+    """
     if len(data) < 8 or data[4:8] != b"TFL3":
         what = "is empty" if not data else "is not a TFLite file (no TFL3 identifier)"
         raise StageError(f"{name} {what}, {len(data)} bytes", hint=advice(data, wanted="tflite"), at=FILE)
@@ -58,7 +64,10 @@ def opened(data: bytes, name: str) -> Iterator[Table]:
 
 
 def _check_unused(model: Table) -> None:
-    """Raise Corrupt for damage in unused parts. LiteRT reads everything, and does not report where a fault is."""
+    """Raise Corrupt for damage in unused parts.
+
+    LiteRT reads everything, and does not report where a fault is.
+    """
     model.string(3)
     model.numbers(5, "<i4")
     for entry in model.tables(6, "metadata"):
@@ -115,7 +124,10 @@ def _graph(model: Table, subgraph: int) -> ModelInfo:
 
 
 def _without_elements(tensor: TensorInfo) -> TensorInfo:
-    """Return the tensor as a constant if it has no elements. Its buffer is empty, like that of run-time tensors."""
+    """Return the tensor as a constant if it has no elements.
+
+    Its buffer is empty, like that of run-time tensors.
+    """
     return replace(tensor, data=memoryview(b"")) if tensor.data is None and 0 in tensor.shape else tensor
 
 

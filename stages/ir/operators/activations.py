@@ -165,7 +165,10 @@ def _gelu(x: Any) -> Any:
 
 
 def _ranged_model(function: Callable[[float], float], table: str = "") -> SingleOperatorModel:
-    """Output range: the function at both ends of the input's range. Options, of `table`, are the schema's zeros."""
+    """Output range: the function at both ends of the input's range.
+
+    Options, of `table`, are the schema's zeros.
+    """
 
     def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
         ends = sorted(map(function, model.range(model.quant))) if model.quant else []

@@ -29,7 +29,10 @@ LEFT_SHIFT = 8  # of 8-bit operands, before rescaling
 
 
 def is_scaled(op: str, dtype: str) -> bool:
-    """Whether operands are rescaled before the comparison. True for 8 bits, and for int16 with EQUAL and NOT_EQUAL."""
+    """Whether operands are rescaled before the comparison.
+
+    True for 8 bits, and for int16 with EQUAL and NOT_EQUAL.
+    """
     return dtype in EIGHT_BITS or (dtype == "int16" and op in ("equal", "not_equal"))
 
 
@@ -105,7 +108,8 @@ def _select(operation: Operation) -> list[Shape]:
     condition, shape = operation.input(0), operation.input(1).shape
     _check_condition(operation)
     if operation.input(2).shape != shape:
-        raise Refused(f"chooses between shapes {listed(shape)} and {listed(operation.input(2).shape)}")
+        other = listed(operation.input(2).shape)
+        raise Refused(f"chooses between tensors of shapes {listed(shape)} and {other}; they must be equal")
     if condition.shape not in (shape, (), (1,), shape[:1]):
         raise Refused(f"has the condition {named(condition)} {listed(condition.shape)} for the shape {listed(shape)}")
     return [shape]

@@ -46,7 +46,7 @@ class Float(LayerOp):
 
     @classmethod
     def names(cls) -> frozenset[str]:
-        """None: no kernel computes it."""
+        """Return no kernel names: TVM generates the code of float layers."""
         return frozenset()
 
     def products(self, out: Tensor) -> int:

@@ -158,7 +158,10 @@ _FEATURES: Any = (("weights", "bias", "right_shift"), {"weights": "int16", "bias
 
 
 def _constants(operation: Operation, roles: tuple[str, ...], types: dict[str, str]) -> dict[str, Array]:
-    """Return constant inputs from position 1 on, by role. Raises Refused for computed inputs and other types."""
+    """Return constant inputs from position 1 on, by role.
+
+    Raises Refused for computed inputs and other types.
+    """
     arrays = {}
     for position, role in enumerate(roles, 1):
         tensor: TensorInfo | None = operation.inputs[position] if position < len(operation.inputs) else None

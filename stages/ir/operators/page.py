@@ -50,7 +50,10 @@ def page() -> str:
 
 
 def described(operator: Operator) -> dict[str, Any]:
-    """Fields of one operator on the page. `litert` are the types that LiteRT accepts, [] for a plug-in's operator."""
+    """Fields of one operator on the page.
+
+    `litert` are the types that LiteRT accepts, [] for a plug-in's operator.
+    """
     float32 = (
         "moved" if operator.moves else "exact" if operator.name in _EDGES or operator.legalization.opaque else "float"
     )

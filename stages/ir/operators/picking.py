@@ -115,7 +115,8 @@ def _gather(operation: Operation) -> list[Shape]:
     batch = options["batch_dims"]
     batch += len(indices.shape) if batch < 0 else 0
     if not 0 <= batch <= min(axis, len(indices.shape)):
-        raise Refused(f"has batch_dims {options['batch_dims']}, with the axis {axis} and indices {_shown(indices)}")
+        reason = f"with the axis {axis} and indices {_shown(indices)} it must be 0 to {min(axis, len(indices.shape))}"
+        raise Refused(f"has batch_dims {options['batch_dims']}; {reason}")
     if indices.shape[:batch] != source.shape[:batch]:
         raise Refused(f"has {batch} batch axes, which differ in {_shown(source)} and {_shown(indices)}")
     _check_indices(indices, (source.shape[axis],))

@@ -1,4 +1,7 @@
-"""TFLM's signal operators on the channels of a filter bank. Axes before the last one are frames, in order of time."""
+"""TFLM's signal operators on the channels of a filter bank.
+
+Axes before the last one are frames, in order of time.
+"""
 
 from __future__ import annotations
 
@@ -86,10 +89,11 @@ class SquareRoot(LayerOp):
 
 
 class NoiseEstimate(LayerOp):
-    """Second output of SignalFilterBankSpectralSubtraction: the smoothed noise of each channel, which is its state.
+    """Second output of SignalFilterBankSpectralSubtraction: the noise of each channel.
 
-    noise = (x << smoothing_bits) * smoothing + noise * rest >> bits, modulo 2^32, where `smoothing` and `rest` are
-    those of even and of odd channels; with `clamping` at most x << smoothing_bits.
+    The noise is smoothed over time. It is the layer's state. noise = (x << smoothing_bits) * smoothing + noise * rest
+    >> bits, modulo 2^32, where `smoothing` and `rest` are those of even and of odd channels; with `clamping` at most x
+    << smoothing_bits.
     """
 
     op: Literal["signal_noise_estimate"] = "signal_noise_estimate"
@@ -202,7 +206,10 @@ class Log(LayerOp):
 
 
 def log_table() -> Array:
-    """Return log2(1 + i / 128) - i / 128 in 16 fractional bits, uint16[130]; the last entry is for rounding only."""
+    """Return log2(1 + i / 128) - i / 128 in 16 fractional bits, uint16[130].
+
+    The last entry is for rounding only.
+    """
     import math
 
     import numpy as np

@@ -54,7 +54,10 @@ class Framer(LayerOp):
 
 
 class FramerValid(LayerOp):
-    """Second output of SignalFramer: whether all frames of this run are set. State: as the last state of Framer."""
+    """Second output of SignalFramer: whether all frames of this run are set.
+
+    State: as the last state of Framer.
+    """
 
     op: Literal["signal_framer_valid"] = "signal_framer_valid"
     alias: ClassVar[str] = "signal_framer"
@@ -72,9 +75,10 @@ class FramerValid(LayerOp):
 
 
 class OverlapAdd(LayerOp):
-    """SignalOverlapAdd: the sum of frames that begin `step` samples apart; int16 saturates after each addition.
+    """SignalOverlapAdd: the sum of frames that begin `step` samples apart.
 
-    Axes before the frames are separate streams. State: the tail of the sum, [streams, size - step], if there is one.
+    int16 saturates after each addition. Axes before the frames are separate streams. State: the tail of the sum,
+    [streams, size - step], if there is one.
     """
 
     op: Literal["signal_overlap_add"] = "signal_overlap_add"
@@ -102,7 +106,9 @@ class OverlapAdd(LayerOp):
 
 
 class Delay(LayerOp):
-    """SignalDelay: the samples from `length` samples earlier. Axes before the last one are separate streams.
+    """SignalDelay: the samples from `length` samples earlier.
+
+    Axes before the last one are separate streams.
 
     State: the last samples, [streams, length], unless the length is 0.
     """
@@ -123,7 +129,9 @@ class Delay(LayerOp):
 
 
 class Stacker(LayerOp):
-    """First output of SignalStacker: the last `rows` rows joined, every `step` rows. Axes before the last are time.
+    """First output of SignalStacker: the last `rows` rows joined, every `step` rows.
+
+    Axes before the last are time.
 
     `left` copies of the first row precede it. Outputs between the steps, and before there are enough rows, are 0.
 

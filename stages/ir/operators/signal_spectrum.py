@@ -134,7 +134,10 @@ class Irfft(LayerOp):
 
 
 class Energy(LayerOp):
-    """SignalEnergy: real^2 + imaginary^2 of the bins from start to end; 0 for others, which TFLM does not write."""
+    """SignalEnergy: real^2 + imaginary^2 of the bins from start to end.
+
+    0 for other bins, which TFLM does not write.
+    """
 
     op: Literal["signal_energy"] = "signal_energy"
     any_type: ClassVar[bool] = True

@@ -1,4 +1,7 @@
-"""Models of one operator, `model: {op: conv2d, ...}` in a recipe, as declarations of operators build them."""
+"""Models of one operator, from declarations of operators.
+
+Recipes write `model: {op: conv2d, ...}`.
+"""
 
 from __future__ import annotations
 

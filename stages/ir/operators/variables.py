@@ -50,7 +50,10 @@ class Slide(LayerOp):
 
 
 class Assign(LayerOp):
-    """Writes its input to the state; the output is an alias of the state. Constant `begin`: the initial value."""
+    """Writes its input to the state; the output is an alias of the state.
+
+    Constant `begin`: the initial value.
+    """
 
     op: Literal["assign_variable"] = "assign_variable"
     any_type: ClassVar[bool] = True

@@ -20,7 +20,9 @@ FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
 
 
 def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFunction | None = None) -> Array:
-    """Return the output of one layer, in logical order and in the output tensor's dtype. Its state is as after a reset.
+    """Return the output of one layer, in logical order and in the output tensor's dtype.
+
+    Its state is as after a reset.
 
     inputs          one array per data input, in logical order
     float_function  computes a Float layer

@@ -107,7 +107,10 @@ class Reference:
             raise RunError(f"tensor {index} of {self.name} has no value: {_one_line(error)}") from None
 
     def computed(self) -> dict[int, Array]:
-        """Return every tensor that an operator wrote in the last run, by number. In the order of the operators."""
+        """Return every tensor that an operator wrote in the last run, by number.
+
+        In the order of the operators.
+        """
         return {index: self.tensor(index) for op in self.info.operators for index in op.outputs}
 
     def _ordered(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:

@@ -120,7 +120,10 @@ class CustomPartitions:
         return [operators[at] for at in sorted(operators)], sorted(ends)
 
     def _dtype(self, name: str, dtype: str, operator: OperatorInfo, values: Mapping[str, Array]) -> str:
-        """Return the ONNX type of a plug-in's result, which is `dtype` in the TFLite file. int8 may stand for uint8."""
+        """Return the ONNX type of a plug-in's result.
+
+        `dtype` is its type in the TFLite file. int8 may stand for uint8.
+        """
         import onnx
 
         if dtype != "int8":

@@ -72,7 +72,10 @@ class OnnxReference:
     """
 
     def __init__(self, model: bytes, original: bytes, names: Mapping[int, Traced], *, name: str = "model") -> None:
-        """Load the TFLite file `model` and the ONNX file `original`. Raises RunError if ONNX Runtime refuses it."""
+        """Load the TFLite file `model` and the ONNX file `original`.
+
+        Raises RunError if ONNX Runtime refuses it.
+        """
         import onnx
 
         self.info: ModelInfo = read(model, name)
@@ -100,7 +103,10 @@ class OnnxReference:
 
     @property
     def described(self) -> str:
-        """The reference's name in reports. With plug-in operators: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...`."""
+        """The reference's name in reports.
+
+        With plug-in operators: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...`.
+        """
         runtime = f"ONNX Runtime {version('onnxruntime')}"
         if not self.customs:
             return runtime
@@ -165,7 +171,10 @@ def _dtype(info: onnx.ValueInfoProto) -> str:
 
 
 def imported_reference(model: Path, name: str) -> Reference | PartitionedReference | OnnxReference:
-    """Return the reference of a TFLite file in import's artifact: of ONNX networks ONNX Runtime, of the rest LiteRT."""
+    """Return the reference of a TFLite file in import's artifact.
+
+    ONNX Runtime for networks from ONNX, LiteRT for others.
+    """
     data, networks = model.read_bytes(), onnx_networks(model)
     if not networks:
         return reference_of(data, name=name)

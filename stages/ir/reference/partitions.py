@@ -61,7 +61,10 @@ class Network(Protocol):
 
 
 def litert_has(operator: OperatorInfo) -> bool:
-    """Whether LiteRT has the operator. It has neither custom operators nor operators that only Firmline defines."""
+    """Whether LiteRT has the operator.
+
+    It has neither custom operators nor operators that only Firmline defines.
+    """
     if operator.op.startswith(CUSTOM):
         return False
     declared = OPERATORS.get(operator.op)

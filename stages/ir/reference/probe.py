@@ -21,7 +21,10 @@ TIMEOUT = 120.0  # seconds; a MobileNet takes one
 
 
 def check_loads(model: bytes, info: ModelInfo, name: str = "model") -> None:
-    """Raise RunError, naming the operator, if LiteRT refuses the model or crashes on it. Takes half a second."""
+    """Raise RunError, naming the operator, if LiteRT refuses the model or crashes on it.
+
+    Takes half a second.
+    """
     _ask(model, info, name, "load")
 
 

@@ -55,7 +55,10 @@ def refusal(info: ModelInfo, name: str, message: str) -> RunError:
 
 
 def _scales(operator: OperatorInfo, info: ModelInfo, condition: str) -> RunError:
-    """Return the error for a condition on scales, with the scales of the file. LiteRT prints them as integers."""
+    """Return the error for a condition on scales, with the scales of the file.
+
+    LiteRT prints them as integers.
+    """
     reads, writes = (
         several([_quantized(info.tensors[index]) for index in indices if index >= 0], 4)
         for indices in (operator.inputs, operator.outputs)

@@ -57,9 +57,10 @@ class Inference:
 
 
 def inferences_in(name: str, path: Path, ports: Sequence[Port] | None, audio: Audio = _AUDIO) -> int:
-    """Return the number of inferences in a file: one in a .bin, the first axis in a .npy, the windows in a .wav.
+    """Return the number of inferences in a file.
 
-    Raises StageError if kind or size do not fit the network's inputs; without `ports`, if the kind is unknown.
+    One in a .bin, the length of the first axis in a .npy, and the windows in a .wav. Raises StageError if kind or size
+    do not fit the network's inputs; without `ports`, if the kind is unknown.
     """
     name = escape.name(name, 200)
     if path.suffix not in (".bin", ".npy") and not is_wav(path):

@@ -168,5 +168,7 @@ def _label(at: str, name: str, start: str, end: str) -> Label:
         times = [-1.0]
     if not all(isfinite(time) and time >= 0 for time in times) or times != sorted(times):
         shown = escape.quoted(f"{start} {end}")
-        raise StageError(f"{at}: {shown} is not the start and end of a label", hint="times are seconds, such as 0.31")
+        raise StageError(
+            f"{at}: {shown} must be the start and the end of a label", hint="times are seconds, such as 0.31"
+        )
     return Label(name, *times)

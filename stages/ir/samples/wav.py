@@ -98,7 +98,10 @@ def is_wav(path: Path) -> bool:
 
 
 def window_of(name: str, ports: Sequence[Mapping[str, Any]]) -> int:
-    """Return the samples of an input. Raises StageError for a network whose input is not samples, naming the file."""
+    """Return the samples of an input.
+
+    Raises StageError for a network whose input is not samples, naming the file.
+    """
     if len(ports) != 1:
         raise StageError(
             f"{name}: the network has {len(ports)} inputs, but a WAV file provides one",
@@ -151,7 +154,10 @@ def seconds_of(windows: int, window: int, audio: Audio) -> float:
 
 
 def _header(name: str, path: Path, audio: Audio) -> tuple[int, int]:
-    """Return the samples of a WAV file, `seconds` of it at most, and the position of the first. Raises StageError."""
+    """Return the samples of a WAV file, `seconds` of it at most, and the position of the first.
+
+    Raises StageError.
+    """
     fix = f"convert it: ffmpeg -i {shlex.quote(name)} -ac 1 -ar {audio.rate} -c:a pcm_s16le converted.wav"
     try:
         with path.open("rb") as file, wave.open(file) as header:

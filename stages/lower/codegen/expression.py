@@ -87,7 +87,10 @@ def _wrap(node: C, minimum: int) -> str:
 
 
 def _operand(node: C, parent: str, minimum: int) -> str:
-    """Return the operand's text, in parentheses unless both operators are of one kind: `a + b - c`, `a && b && c`."""
+    """Return the operand's text, in parentheses if needed.
+
+    None are needed if both operators are of one kind: `a + b - c`, `a && b && c`.
+    """
     if node.level < minimum or (node.operator and not _plain(node.operator, parent)):
         return f"({node.text})"
     return node.text

@@ -13,7 +13,10 @@ _WITHIN = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 def is_within_int32(value: Any) -> bool:
-    """Return whether a value cannot wrap. True for constants and elements of up to 32 bits, and choices of such."""
+    """Return whether a value cannot wrap.
+
+    True for constants and elements of up to 32 bits, and choices of such.
+    """
     from tvm import tirx
     from tvm.ir import Call, TensorLoad
 

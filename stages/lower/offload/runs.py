@@ -41,7 +41,10 @@ def why_not_cut(tensor: Tensor) -> str:
 
 
 def runs(tensor: Tensor, part: InputRegion | Tile) -> Runs:
-    """Return the runs of some rows and channels. Channels of a blocked layout are whole blocks, except for the last."""
+    """Return the runs of some rows and channels.
+
+    Channels of a blocked layout are whole blocks, except for the last.
+    """
     shape, item = extent(tensor), ITEM_BYTES[tensor.dtype]
     row = shape.columns * item
     rows, channels = len(part.rows), len(part.channels)

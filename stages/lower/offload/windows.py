@@ -54,7 +54,10 @@ def window_bytes(view: LayerView) -> int:
 
 
 def padding_block(view: LayerView) -> bytes:
-    """Return the bytes that transfers copy for windows beyond the image. Its length is a multiple of a window row."""
+    """Return the bytes that transfers copy for windows beyond the image.
+
+    Its length is a multiple of a window row.
+    """
     return bytes([view.op.input_zero_point & 0xFF]) * _padding_bytes(view)
 
 

@@ -39,7 +39,10 @@ def unused(names: Container[str], name: str) -> str:
 
 
 def replaced(graph: Graph, layer: Layer, op: LayerOp, inputs: tuple[str, ...], constants: Mapping[str, Array]) -> Graph:
-    """Return the graph with another operator for a layer's output. `constants` are all its constants by role."""
+    """Return the graph with another operator for a layer's output.
+
+    `constants` are all its constants by role.
+    """
     names = {role: unused(graph.constants, f"{layer.name}/{role}") for role in constants}
     changed = layer.model_copy(update={"op": op, "inputs": inputs, "constants": names})
     added = {names[role]: values for role, values in constants.items()}

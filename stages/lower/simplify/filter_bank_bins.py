@@ -47,7 +47,10 @@ def bins(graph: Graph, ranges: Mapping[str, ValueRange], layer: Layer) -> tuple[
 
 
 def _shift(places: Array, size: int, sections: list[tuple[int, int, int]]) -> int | None:
-    """Return the offset from a bin to its index in the source, for frames of `size` bins; None if it varies."""
+    """Return the offset from a bin to its index in the source, None if it varies.
+
+    Frames have `size` bins.
+    """
     read = [bin_ for first, _, width in sections for bin_ in range(first, first + width)]
     if not read or (places[:, read] == _FILLED).any():
         return None

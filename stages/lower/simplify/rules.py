@@ -213,7 +213,7 @@ def floats(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | No
 
 
 def steps(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] | None:
-    """Merge consecutive int32 arithmetic with constants, and the casts around it."""
+    """Merge consecutive int32 arithmetic with constants, and its casts."""
     before, own = writer(graph, layer.inputs[0]), _steps_of(graph, layer)
     inner = None if before is None else _steps_of(graph, before)
     if before is None or own is None or inner is None or not own + inner:

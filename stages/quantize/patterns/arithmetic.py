@@ -1,4 +1,7 @@
-"""Binary operators: dequantize(a) op dequantize(b) -> quantize [-> clip]. Either operand may be a constant."""
+"""Binary operators: dequantize(a) op dequantize(b) -> quantize [-> clip].
+
+Either operand may be a constant.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ def add(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _rescaled(operator: Operator, inputs: Sequence[Tensor], left_shift: int, output_scale: float) -> dict[str, Any]:
-    """Return the fields of a layer whose inputs are shifted to the left and rescaled to twice the larger scale."""
+    """Return the fields of a layer with inputs rescaled to twice the larger scale.
+
+    The inputs are shifted to the left first.
+    """
     twice = 2 * max(tensor.scale for tensor in inputs)
     multipliers, shifts = zip(*(quantize_multiplier(tensor.scale / twice) for tensor in inputs), strict=True)
     output_multiplier, output_shift = quantize_multiplier(output_scale)

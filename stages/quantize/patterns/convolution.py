@@ -141,7 +141,7 @@ def of_onnx(
 def _as_real_products(
     operator: Operator, weights: Parameters, bias: Array | None, reals: Sequence[float], points: int
 ) -> tuple[Rounding, dict[str, Array]]:
-    """Rounding and scaling constants of a FULLY_CONNECTED, whose sums LiteRT scales in float64."""
+    """Rounding and scaling constants of a FULLY_CONNECTED that LiteRT scales in float64."""
     (x, *_), out, (low, high) = operator.inputs, operator.outputs[0], operator.clamp
     ends = sums(weights.values, bias, x.dtype, x.zero_point, points)
     check_results(operator, reals, ends)

@@ -125,7 +125,7 @@ def _slice(
         "size": operator.in_logical_order(size, source),
     }
     if prod(params["size"]) != out.elements:
-        raise operator.error(f"cuts {params['size']} out of its input")
+        raise operator.error(f"has the size {params['size']}, but its output has {out.elements} elements")
     kind = {"SLICE": "slice", "STRIDED_SLICE": "strided_slice"}.get(operator.call.op, "split")
     writer.layer(Move(kind=kind, params=params), [source], out)
 

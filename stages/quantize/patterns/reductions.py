@@ -66,7 +66,10 @@ def product(operator: Operator, writer: GraphWriter) -> None:
 
 
 def _reduced(operator: Operator, name: str) -> tuple[Tensor, tuple[int, ...], int]:
-    """Input, logical axes and their number of elements. The body is dequantize(x) -> relax.`name`(axes) -> quantize."""
+    """Input, logical axes and their number of elements.
+
+    The body is dequantize(x) -> relax.`name`(axes) -> quantize.
+    """
     x = wildcard()
     core = is_op(f"relax.{name}")(dequantized(x))
     match = operator.expect(quantized(core), f"quantize({name}(dequantize(x)))")

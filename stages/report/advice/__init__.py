@@ -1,1 +1,4 @@
-"""Advice: what could save time, RAM or ROM, proved by the figures of the run, with the command that tries it."""
+"""Advice: changes that can save time, RAM or ROM.
+
+Figures of the run prove each, and a command tries it.
+"""

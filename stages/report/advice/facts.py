@@ -64,14 +64,14 @@ class Advice:
 
 @dataclass(frozen=True)
 class Facts:
-    """A run.
+    """Results of a run that the rules of the advice read.
 
     report     report.json without its advice
     plan       plan.json
     computed   tensorize's graph, without constants
     quantized  quantize's graph, with constants
     regions    memory regions of the target by name, as declared: speed, holds, …
-    ruled      region and part (arena, weights) of what memory rules of the recipe placed
+    ruled      (region, part) of blocks that a memory rule placed; a part is arena or weights
     """
 
     report: Mapping[str, Any]
@@ -140,7 +140,10 @@ class Facts:
         return f"layer {index} ({name if op in name else f'{op} {name}'})"
 
     def expensive(self, count: int) -> list[int]:
-        """Return the layers of the graph that take most: by estimated cycles if there are any, else as measured."""
+        """Return the layers that take most time.
+
+        By estimated cycles if there are any, else by measured counts.
+        """
         key = "estimated_cycles" if self.report.get("estimated_cycles") else "instructions"
         known = {layer.index for layer in self.computed.layers}
         costly = [layer for layer in self.report["layers"] if layer[key] and layer["index"] in known]

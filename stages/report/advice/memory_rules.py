@@ -114,7 +114,7 @@ def harness(facts: Facts) -> Advice | None:
 
 
 def _less_scratch(facts: Facts, *, wide: bool, what: str, command: str) -> Advice | None:
-    """Return advice if scratch that could be absent is alive at the peak, and the arena could be smaller without it.
+    """Return advice if avoidable scratch at the peak makes the arena larger.
 
     That is scratch of unpacked weights (`wide`), or of other kernels, in layers that have more than one.
     """
@@ -160,7 +160,10 @@ def _most(buffers: Sequence[Mapping[str, Any]], layers: int) -> int:
 
 
 def _weights(facts: Facts, dtype: str, ops: Sequence[str] | None) -> int:
-    """Return the bytes of constants of this type that layers of these operators (None: all) read, each once."""
+    """Return the bytes of constants of a type that layers read, each once.
+
+    `operators` selects the layers, None: all.
+    """
     constants = facts.quantized.constants
     names = {
         name

@@ -78,7 +78,10 @@ def _free(facts: Facts, region: str) -> int:
 
 
 def _rows(facts: Facts) -> Iterator[_Row]:
-    """Yield the buffers and constants if regions differ in speed. An accelerator's memory has its own plan."""
+    """Yield the buffers and constants if regions differ in speed.
+
+    An accelerator's memory has its own plan.
+    """
     of_engine = any(entry["program"] for entry in facts.layers.values())
     if of_engine or len({region["speed"] for region in facts.regions.values()}) < 2:
         return

@@ -22,9 +22,10 @@ HIT, REPEATED, CONFUSED, FALSE = "hit", "repeated", "confused", "false accept"
 
 @dataclass
 class Expected:
-    """A label of a keyword from `start` to `end` in seconds; `detected`: time of its detection, None if missed.
+    """A label of a keyword from `start` to `end` in seconds.
 
-    whole: it is for the whole recording, so that times say nothing about a delay. `name` is the label's text.
+    detected: time of its detection, None if missed. whole: it is for the whole recording, so that times say nothing
+    about a delay. `name` is the label's text.
     """
 
     keyword: int

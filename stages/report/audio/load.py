@@ -1,4 +1,4 @@
-"""Load of the core by a network that runs once for each step of audio: duty cycle, and charge per hour."""
+"""Duty cycle and charge per hour of a network that runs once per step of audio."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ DEFAULT_THRESHOLD = 0.5
 
 
 def read_series(artifacts: Mapping[str, Path], classes: Sequence[str]) -> Series | None:
-    """Return the steps of the recordings; None if the run had no WAV file. `classes` name the elements of a score."""
+    """Return the steps of the recordings; None if the run had no WAV file.
+
+    `classes` name the elements of a score.
+    """
     if "simulate" not in artifacts or "emit" not in artifacts:
         return None
     path = Path(artifacts["simulate"]) / "inputs.json"
@@ -38,7 +41,10 @@ def read_series(artifacts: Mapping[str, Path], classes: Sequence[str]) -> Series
 
 
 def audio_section(series: Series, options: DetectionOptions, classes: Sequence[str]) -> dict[str, Any]:
-    """Return `audio` of report.json, without `load`. Raises StageError for keywords and labels that are not classes."""
+    """Return `audio` of report.json, without `load`.
+
+    Raises StageError for keywords and labels that are not classes.
+    """
     keywords = Keywords(series, options, classes)
     files, totals, quiet = [], {index: _Total() for index in keywords.indices}, 0.0
     for recording in series.recordings:

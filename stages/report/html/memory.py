@@ -16,7 +16,10 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class Block:
-    """A buffer's box. `labels` are its tensors' names with their x position; `at_peak`: in use at the peak."""
+    """A buffer's box.
+
+    `labels` are its tensors' names with their x position; `at_peak`: in use at the peak.
+    """
 
     x: float
     y: float
@@ -30,7 +33,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Arena:
-    """Picture of one region. `peak` is the layer with the most bytes in use; `alive` lists them, name and bytes."""
+    """Picture of one region.
+
+    `peak` is the layer with the most bytes in use; `alive` lists them, name and bytes.
+    """
 
     region: str
     bytes: int

@@ -18,7 +18,10 @@ _MOST = 8  # output values that are shown
 
 @dataclass(frozen=True)
 class Shown:
-    """An input or output. `image` is the data URI of a PNG or ''; `values` are (label, number, share 0 to 1)."""
+    """An input or output.
+
+    `image` is the data URI of a PNG or ''; `values` are (label, number, share 0 to 1).
+    """
 
     name: str
     about: str
@@ -28,7 +31,10 @@ class Shown:
 
 
 def image_of(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Return grey or RGB pixels, uint8[H, W, C], of a tensor [1, H, W, 1 or 3] scaled to its range; else None."""
+    """Return grey or RGB pixels of a tensor [1, H, W, 1 or 3], uint8[H, W, C]; else None.
+
+    Values are scaled to the tensor's range.
+    """
     import numpy as np
 
     if values.ndim != 4 or values.shape[0] != 1 or values.shape[3] not in (1, 3) or min(values.shape[1:3]) < 8:

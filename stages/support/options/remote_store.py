@@ -31,7 +31,7 @@ class RemoteStore(StrictModel):
 
 
 def wrong_remote(text: str) -> str:
-    """Return what is wrong with the URL of a remote store; '' if nothing is."""
+    """Return the error in the URL of a remote store, '' if it is valid."""
     forms = ", ".join(f"{scheme}://" for scheme in SCHEMES)
     try:
         parts = urlsplit(text)

@@ -168,9 +168,9 @@ def _functions(cls: type) -> list[CodeType]:
 
 
 def class_files(cls: type, known: Container[Path], excluded: Container[type]) -> dict[str, Path]:
-    """Return the files of a class and its bases, except `excluded`, that are not among `known`; names as plug_in_files.
+    """Return the files of a class and its bases, except `excluded` and `known` files.
 
-    Raises LookupError with the name of a class without a file.
+    Names are as in plug_in_files. Raises LookupError with the name of a class without a file.
     """
     files: dict[str, Path] = {}
     for base in cls.__mro__:

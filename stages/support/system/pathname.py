@@ -1,4 +1,4 @@
-"""File names in recipes: validation, location, and what is there instead of a file."""
+"""File names in recipes: validation, location, and description of missing files."""
 
 from __future__ import annotations
 

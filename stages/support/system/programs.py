@@ -62,7 +62,10 @@ def cannot_start(program: str, error: OSError) -> StageError:
 
 
 def ended_by_signal(subject: str, returncode: int) -> StageError:
-    """Return the error for a program that a signal ended; `subject` is such as `spike was`."""
+    """Return the error for a program that a signal ended.
+
+    `subject` begins the message, such as `spike was`.
+    """
     number = -returncode
     try:
         name = signal.Signals(number).name

@@ -1,4 +1,4 @@
-"""Temporary folders with a lock, so that later runs can remove those of killed processes.
+"""Temporary folders with a lock. Later runs remove the folders of killed processes.
 
 The process holds the lock of a file in its folder; the system releases it when the process ends. A folder is created
 and locked under a temporary name first, so that no other process sees it unlocked.

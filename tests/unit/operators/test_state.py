@@ -40,7 +40,7 @@ def svdf(**changes: object) -> bytes:
             {"time": "narrow"},
             "has its state of int16 in 'state'; with int8 data and int8 weights of time it must be int8",
         ),
-        ({"time": "state"}, "as an input that is no state"),
+        ({"time": "state"}, "at an input that is not a state"),
         ({"state": "short"}, "has the state 'short' [1, 17]; it must be [1, 18]"),
         ({"state": "off"}, "has the zero point 3 in 'off'; for int16 it must be 0"),
         ({"rank": 4}, "has 6 features, which is not a multiple of its rank 4"),

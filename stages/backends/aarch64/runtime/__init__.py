@@ -15,7 +15,10 @@ QEMU = FOLDER.parents[1] / "qemu" / "runtime"
 
 
 def runtime(target: Target) -> Runtime:
-    """Return POSIX files, counter, stack measure and fault report, linked statically with the GNU C library."""
+    """Return POSIX files, counter, stack measure and fault report.
+
+    They are linked statically with the GNU C library.
+    """
     own = tuple(FOLDER / name for name in ("board.c", "stack.c", "fault.c"))
     return Runtime(
         sources=(*own, POSIX / "files.c", QEMU / "read_counter.S", QEMU / "counter.c"),

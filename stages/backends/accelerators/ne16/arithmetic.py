@@ -152,7 +152,10 @@ def with_floor(view: LayerView, rounding: ScaleConstants | Sum) -> tuple[Any, di
 
 
 def pair_contents(view: LayerView, how: How) -> Array:
-    """Return the block of an ADD or SUB: 16 output channels. Its weights are the identity, or one value per tensor."""
+    """Return the block of an ADD or SUB: 16 output channels.
+
+    Its weights are the identity, or one value per tensor.
+    """
     op, none, ones = view.op, np.zeros(16, np.int64), np.identity(16, np.int64)
     if how == "floor":
         first, second = pair_weights(view)

@@ -43,7 +43,10 @@ def residual_cycles(channels: int) -> int:
 
 @dataclass(frozen=True)
 class Residual:
-    """The ADD after a layer, as stages.ir.operators.arithmetic.Add. The layer's output is one of its inputs."""
+    """The ADD after a layer, as stages.ir.operators.arithmetic.Add.
+
+    The layer's output is one of its inputs.
+    """
 
     zero_point: int
     own_multiplier: int

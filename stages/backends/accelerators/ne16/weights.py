@@ -55,7 +55,10 @@ def folded_bias(view: LayerView, weights: Weights) -> Array:
 
 
 class WeightCache:
-    """Results derived from constants, each computed once. It keeps the arrays alive, so that their ids stay unique."""
+    """Results derived from constants, each computed once.
+
+    It keeps the arrays alive, so that their ids stay unique.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[tuple[Array, ...], Any]] = {}

@@ -1,4 +1,7 @@
-"""outer16, an int8 matrix engine for NCHW16c images. It multiplies 16 pixels by 16 channels in each cycle."""
+"""outer16, an int8 matrix engine for NCHW16c images.
+
+It multiplies 16 pixels by 16 channels in each cycle.
+"""
 
 from stages.backends.kernels.folder import KernelFolder
 

@@ -22,7 +22,10 @@ COUNTERS = {1: "DWT", 2: "SysTick"}  # as cycles.c numbers them
 
 
 def runtime(target: Target) -> Runtime:
-    """Return start-up code, semihosting, counter and fault report, linked with newlib without its start-up files."""
+    """Return start-up code, semihosting, counter and fault report.
+
+    They are linked with newlib without its start-up files.
+    """
     return _runtime(target, FOLDER / "semihosting.c", QEMU / "read_counter.S", QEMU / "counter.c")
 
 
@@ -32,7 +35,10 @@ def debugged(target: Target) -> Runtime:
 
 
 def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
-    """Return the state after a reset: Thumb state, interrupts enabled, main stack, values of the vector table."""
+    """Return the state after a reset.
+
+    Thumb state, interrupts enabled, main stack, and the values of the vector table.
+    """
     masks = [(name, "0", False) for name in ("primask", "faultmask", "basepri", "control")]
     return [
         ("xpsr", "0x01000000", False),

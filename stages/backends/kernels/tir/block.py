@@ -114,7 +114,10 @@ class Block:
         return _simplify(self._function(buffers, lambda: self.meaning(SimpleNamespace(**buffers))))
 
     def impl(self) -> PrimFunc:
-        """Return the call of the C function. Rows of a tile may be apart: all strides but the innermost are free."""
+        """Return the call of the C function.
+
+        Rows of a tile may be apart: all strides but the innermost are free.
+        """
         assert self.arguments is not None, self.name
         buffers = {operand.name: _tile_buffer(operand, strided=True) for operand in self.operands}
         access = {operand.name: operand.access for operand in self.operands}

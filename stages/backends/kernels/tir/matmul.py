@@ -57,7 +57,10 @@ def matrices(view: LayerView, function: str, parameters: tuple[int, ...], words:
 
 
 def repeated_strides(batch: tuple[int, ...], axes: int) -> tuple[int, ...]:
-    """Return strides of a tensor's batch axes, in matrices, along `axes` of the output. 0 where a matrix repeats."""
+    """Return strides of a tensor's batch axes, in matrices, along `axes` of the output.
+
+    0 where a matrix repeats.
+    """
     batch_strides = row_major(batch)
     return (0,) * (axes - len(batch)) + tuple(
         0 if size == 1 else step for size, step in zip(batch, batch_strides, strict=True)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def prelu(view: LayerView, function: str, constants: Mapping[str, Operand]) -> Lowering:
-    """Return the layer as `function(x0, x1, y, count, step0, step1, constants...)`. A step of 0 repeats one value."""
+    """Return the layer as `function(x0, x1, y, count, step0, step1, constants...)`.
+
+    A step of 0 repeats one value.
+    """
 
     def value(x: Sequence[Any], b: Any) -> Any:
         return output(view, rectified(view.op, x))

@@ -51,7 +51,10 @@ def padded(
 def activation(
     view: LayerView, x: Any, output: tuple[Expr, Expr], position: tuple[Expr, Expr], channel: Expr, offset: int = 0
 ) -> Expr:
-    """Return x[row, column, channel] of a window element, the zero point outside of the image; int32, less `offset`."""
+    """Return x[row, column, channel] less `offset`, int32.
+
+    Outside of the image, x is the zero point.
+    """
     op = view.op
     outside = op.input_zero_point - offset
     return padded(op, x.shape[:2], output, position, lambda iy, ix: widen(x[iy, ix, channel]) - offset, outside)

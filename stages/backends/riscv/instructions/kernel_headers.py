@@ -1,6 +1,7 @@
-"""Generate the headers of kernels from a declaration: its operations as C functions and as assembler macros.
+"""Generate the headers of kernels from a declared instruction set.
 
-The assembler gets instructions by `.insn`, so it needs no support of the extension.
+Its operations become C functions and assembler macros. The assembler gets instructions by `.insn`, so it needs no
+support of the extension.
 """
 
 from __future__ import annotations

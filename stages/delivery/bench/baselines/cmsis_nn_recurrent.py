@@ -1,4 +1,7 @@
-"""Calls of CMSIS-NN for recurrent layers: SVDF and LSTM. States are zero, as in LiteRT's first inference."""
+"""Calls of CMSIS-NN for recurrent layers: SVDF and LSTM.
+
+States are zero, as in LiteRT's first inference.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ def svdf(network: Network, view: LayerView) -> Call:
 
 
 def lstm(network: Network, view: LayerView) -> Call:
-    """Return the call for an LSTM. Its biases contain the sums of weights times zero points, prepared once."""
+    """Return the call for an LSTM.
+
+    Its biases contain the sums of weights times zero points, prepared once.
+    """
     op, x = view.op, view.inputs[0]
     batch, steps = (x.shape[1], x.shape[0]) if op.time_major else x.shape[:2]
     weights = {side: view.constant(f"{side}_weights") for side in ("input", "recurrent")}

@@ -96,7 +96,9 @@ def count_baseline(
     progress: Callable[..., None] = no_progress,
     report: Callable[[str], None] = lambda line: None,
 ) -> Iterator[BaselineCount]:
-    """Yield the count of each network that this checkout supports. `report` gets a message for each unusable file.
+    """Yield the count of each network that this checkout supports.
+
+    `report` gets a message for each unusable file.
 
     Raises StageError if no file compiles, or if linking fails.
     """
@@ -203,7 +205,10 @@ def _usable(symbols: dict[Path, Symbols], prefix: str) -> dict[Path, Symbols]:
 def _callable(
     supported: Sequence[tuple[Network, Sequence[Call]]], baseline: BaselineLibrary, defined: set[str]
 ) -> list[tuple[Network, Call]]:
-    """Return each network's first call whose functions are all defined. Drops networks without such a call."""
+    """Return each network's first call whose functions are all defined.
+
+    Drops networks without such a call.
+    """
     selected = (
         (network, next((call for call in calls if call.functions(baseline.prefix) <= defined), None))
         for network, calls in supported
@@ -212,7 +217,10 @@ def _callable(
 
 
 def _groups(called: Sequence[tuple[Network, Call]], rom_bytes: float) -> Iterator[list[tuple[Network, Call]]]:
-    """Yield the calls in order, in groups whose data fit half of the target's ROM. A group has at least one call."""
+    """Yield the calls in order, in groups whose data fit half of the target's ROM.
+
+    A group has at least one call.
+    """
     group: list[tuple[Network, Call]] = []
     size = 0
     for network, call in called:
@@ -229,7 +237,10 @@ def _groups(called: Sequence[tuple[Network, Call]], rom_bytes: float) -> Iterato
 def _run(
     group: Sequence[tuple[Network, Call]], header: str, compiler: _Compiler, objects: Sequence[Path], folder: Path
 ) -> Iterator[BaselineCount]:
-    """Count a group in one program. If the program fails, count each half, to isolate the layer that fails."""
+    """Count a group in one program.
+
+    If the program fails, count each half, to isolate the layer that fails.
+    """
     folder.mkdir()
     main, blob = program(group, header)
     (folder / "data.bin").write_bytes(blob)

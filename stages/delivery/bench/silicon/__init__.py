@@ -1,4 +1,4 @@
-"""Published programs that `doit bench suite=silicon` compiles, runs and compares with measurements on silicon.
+"""Published programs that `doit bench suite=silicon` compares with silicon.
 
 The programs are not part of Firmline: the user has checked them out. One module per program generates C that runs a
 row of silicon.yaml.

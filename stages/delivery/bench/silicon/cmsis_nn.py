@@ -137,7 +137,12 @@ def _needed(function: str, folder: Path) -> list[Path]:
 
 
 class _Shape:
-    """Values of parameters by name: `counts` of arrays' elements, `locals` of structures, and `values` of numbers."""
+    """Values of parameters by name.
+
+    counts  elements of arrays
+    locals  structures
+    values  numbers
+    """
 
     def __init__(self, function: str, arguments: dict[str, Any]) -> None:
         self.bits = 16 if "s16" in function else 8

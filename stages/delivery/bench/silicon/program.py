@@ -57,6 +57,9 @@ class PublishedCode:
 
 
 def flags_of(compiler: str) -> tuple[str, ...]:
-    """Return the optimization in a row's `compiler` as flags; -O2 if there is none. Sections are always separate."""
+    """Return the optimization in a row's `compiler` as flags; -O2 if there is none.
+
+    Sections are always separate.
+    """
     levels = _LEVEL.findall(compiler)
     return (levels[-1] if levels else "-O2", *_OPTION.findall(compiler))

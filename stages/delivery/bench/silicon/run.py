@@ -99,8 +99,9 @@ int main(void)
 
 @dataclass(frozen=True)
 class Result:
-    """One run of a program: instructions, cycles (least, estimate, most; None without a timing model), and a
-    hash of its output.
+    """Result of a program's run: instructions, cycles, and a hash of its output.
+
+    Cycles are (least, estimate, most), None without a timing model.
     """
 
     instructions: int
@@ -109,7 +110,9 @@ class Result:
 
 
 def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, str]) -> Path:
-    """Return the linked program, from the cache if possible. `tools` are versions by name. Raises StageError.
+    """Return the linked program, from the cache if possible.
+
+    `tools` are versions by name. Raises StageError.
 
     It reads the counter twice: before and after the measured call.
     """
@@ -158,7 +161,10 @@ def firmware(elf: Path, inputs: Path, cache: Cache) -> Path:
 
 
 def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) -> Result:
-    """Return the result of a program of `built` or `firmware`, from the cache if possible. Raises StageError."""
+    """Return the result of a program of `built` or `firmware`, from the cache if possible.
+
+    Raises StageError.
+    """
     table = timing_table(elf, target) if target.is_timed else None
     ingredients = {
         "stage": "silicon run",
@@ -191,7 +197,10 @@ def fit_row(elf: Path, target: Target, published: float) -> CountedRun:
 
 
 def _run(elf: Path, target: Target, table: bytes | None) -> tuple[Result, dict[int, Counts]]:
-    """Run a program. Returns the result of the measured call, and counts by number if the table asks for them."""
+    """Run a program.
+
+    Returns the result of the measured call, and counts by number if the table asks for them.
+    """
     inputs = elf.with_name(_INPUTS)
     with temporary_folder("silicon") as folder:
         if table is not None:

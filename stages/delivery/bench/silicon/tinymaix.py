@@ -89,7 +89,10 @@ def program(row: Measurement, folder: Path) -> Program:
 
 
 def _found(folder: Path, name: str) -> Path:
-    """Return the file of this name with the shortest path: ports and examples have copies. Raises StageError."""
+    """Return the file of this name with the shortest path: ports and examples have copies.
+
+    Raises StageError.
+    """
     paths = sorted(folder.rglob(name), key=lambda path: (len(path.parts), path))
     if not paths:
         raise NotInCheckout(f"the checkout has no {name}")

@@ -59,7 +59,8 @@ class Window:
         if rank == 1:
             kernel, stride, dilation, pads = [1, *kernel], [1, *stride], [1, *dilation], [(0, 0), *pads]
         if min(kernel + stride + dilation) < 1 or min(min(pair) for pair in pads) < 0:
-            raise Refused(f"has the window {kernel}, strides {stride}, dilations {dilation}, pads {pads}")
+            sizes = f"window {kernel}, strides {stride} and dilations {dilation}"
+            raise Refused(f"has {sizes}, which must be at least 1, and pads {pads}, which must not be negative")
         return cls(_pair(kernel), _pair(stride), _pair(dilation), (pads[0], pads[1]))
 
     @property

@@ -327,7 +327,10 @@ def concat_integers(t: Translation, node: Node, parts: Sequence[TensorView], out
 
 
 def concat_inputs(t: Translation, node: Node, parts: list[TensorView | None]) -> tuple[list[Tensor], Order, int]:
-    """Return the inputs of a Concat in one axis order, that order, and the ONNX axis. parts: None for a constant."""
+    """Return the inputs of a Concat in one axis order, this order, and the ONNX axis.
+
+    parts: None for a constant.
+    """
     computed = t.aligned([part for part in parts if part is not None])
     order, next_computed = computed[0].order, iter(computed)
     axis = axis_in(int(node.attributes.get("axis", 1)), len(order))
@@ -338,7 +341,7 @@ def concat_inputs(t: Translation, node: Node, parts: list[TensorView | None]) ->
             continue
         stored = t.constant(node, position, "a part")
         if stored.ndim != len(order):
-            raise Refused(f"joins a constant {listed(stored.shape)} to tensors with {len(order)} axes")
+            raise Refused(f"joins a constant of shape {listed(stored.shape)} to tensors with {len(order)} axes")
         ordered = np.ascontiguousarray(stored.transpose(order))
         tensors.append(t.builder.constant(f"{node.outputs[0]}/part{position}", ordered))
     return tensors, order, axis

@@ -1,4 +1,7 @@
-"""Functions of one tensor that TFLite lacks, composed of float32 operators. Between integers, each is a table."""
+"""Functions of one tensor that TFLite lacks, composed of float32 operators.
+
+Between integers, each is a table.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,10 @@ def _unit(t: Translation, node: Node, x: TensorView, axes: Sequence[int]) -> Ten
 
 
 def _centred(t: Translation, steps: Steps, x: TensorView, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return x - mean, and the mean of its squares. mean(x^2) - mean^2 would lose the digits that both share."""
+    """Return x - mean, and the mean of its squares.
+
+    mean(x^2) - mean^2 would lose the digits that both terms share.
+    """
     centred = steps("SUB", x.tensor, reduced(t, f"{steps.name}/mean", "MEAN", x, axes, keep=True).tensor)
     squares = replace(x, tensor=steps("MUL", centred, centred))
     return centred, reduced(t, f"{steps.name}/variance", "MEAN", squares, axes, keep=True).tensor

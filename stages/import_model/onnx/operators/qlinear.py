@@ -99,7 +99,10 @@ def gemm(t: Translation, node: Node) -> None:
 
 
 def _binary(op: str) -> Translator:
-    """Return the translator of QLinearAdd or QLinearMul. Inputs: a, scale, zero, b, scale, zero, scale, zero."""
+    """Return the translator of QLinearAdd or QLinearMul.
+
+    Inputs: a, scale, zero, b, scale, zero, scale, zero.
+    """
 
     def translate(t: Translation, node: Node) -> None:
         parts = [operand(t, node, at) for at in (0, 3)]
@@ -115,7 +118,7 @@ def _binary(op: str) -> Translator:
 def average_pool(t: Translation, node: Node) -> None:
     """Translate QLinearAveragePool."""
     if node.attributes.get("channels_last", 0):
-        raise Refused("has its channels last")
+        raise Refused("has channels_last: 1; only 0 is supported")
     if not average_integers(t, node, _read(t, node, 0), declared_output(t, node, 3), sums="integer"):
         raise Refused("has windows with too many different divisors", _OTHER_FORM.format("AveragePool"))
 
@@ -123,7 +126,7 @@ def average_pool(t: Translation, node: Node) -> None:
 def global_average_pool(t: Translation, node: Node) -> None:
     """Translate QLinearGlobalAveragePool."""
     if node.attributes.get("channels_last", 0):
-        raise Refused("has its channels last")
+        raise Refused("has channels_last: 1; only 0 is supported")
     x = t.materialized(_read(t, node, 0))
     emit_reduction(t, declared_output(t, node, 3), "MEAN", x, list(range(2, len(x.shape))), keep=True, sums="integer")
 

@@ -145,7 +145,10 @@ def _directions(t: Translation, node: Node, shape: Sequence[int]) -> list[_Direc
 
 
 def _functions(node: Node, count: int) -> list[tuple[str, ...]]:
-    """Return the activations of each direction. Raises Refused unless they are the defaults, or Relu of an RNN."""
+    """Return the activations of each direction.
+
+    Raises Refused unless they are the defaults, or Relu of an RNN.
+    """
     default = _DEFAULTS[node.op]
     values = node.attributes.get("activations", [])
     stated = [name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in values]

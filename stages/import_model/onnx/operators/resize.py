@@ -110,7 +110,7 @@ def _crd_blocks(t: Translation, node: Node, x: TensorView) -> TensorView:
     image, block = t.reordered(x, image_order(4)).tensor, int(node.attributes["blocksize"])
     batch, height, width, channels = image.shape
     if channels % block**2:
-        raise Refused(f"makes blocks of {block} of {channels} channels")
+        raise Refused(f"has the blocksize {block}; {channels} channels are not a multiple of {block**2}")
     name, result_channels = node.outputs[0], channels // block**2
     result = t.builder.reshape(image, (batch * height, width, result_channels, block, block), name=f"{name}/blocks")
     result = t.builder.transpose(result, (0, 3, 1, 4, 2), name=f"{name}/rows")
@@ -128,9 +128,9 @@ def _blocks(t: Translation, node: Node, x: TensorView, op: str) -> TensorView:
     image, block = t.reordered(x, image_order(4)).tensor, int(node.attributes["blocksize"])
     batch, height, width, channels = image.shape
     if op == "SPACE_TO_DEPTH" and (height % block or width % block):
-        raise Refused(f"makes blocks of {block} of {listed(x.shape)}")
+        raise Refused(f"has the blocksize {block}, which does not divide height and width of {listed(x.shape)}")
     if op == "DEPTH_TO_SPACE" and channels % block**2:
-        raise Refused(f"makes blocks of {block} of {channels} channels")
+        raise Refused(f"has the blocksize {block}; {channels} channels are not a multiple of {block**2}")
     shape = (batch, height * block, width * block, channels // block**2)
     if op == "SPACE_TO_DEPTH":
         shape = (batch, height // block, width // block, channels * block**2)

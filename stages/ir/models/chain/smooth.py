@@ -66,7 +66,10 @@ def _thresholds(b: ModelBuilder, thresholds: float | tuple[float | None, ...], s
 
 
 def _integer(threshold: float | None, scale: float, zero_point: int, dtype: str) -> int:
-    """Return the largest integer at or below a threshold; the largest of the type for None. Raises StageError."""
+    """Return the largest integer at or below a threshold; the largest of the type for None.
+
+    Raises StageError.
+    """
     limits = np.iinfo(dtype)
     if threshold is None:
         return int(limits.max)

@@ -81,6 +81,9 @@ def _classifier(net: Network, x: Value) -> Value:
 
 
 def _divisible(channels: float, divisor: int = 8) -> int:
-    """Return the nearest multiple of 8, at most 10 % below `channels`. TensorFlow-Slim's `_make_divisible`."""
+    """Return the nearest multiple of 8, at most 10 % below `channels`.
+
+    TensorFlow-Slim's `_make_divisible`.
+    """
     rounded = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return rounded + divisor if rounded < 0.9 * channels else rounded

@@ -212,7 +212,7 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
     (DEQUANTIZED, tensor("x", type="INT16", quantization=None), "tensor 0 'x' is int16 but has no quantization"),
     (DEQUANTIZED, tensor("y", type="INT8"), "cannot convert int8 in 'x' to int8 in 'y'"),
     (DEQUANTIZED, tensor("x", type="FLOAT16"), "reads float16 in 'x', which is computed"),
-    (RELU, tensor("x", isVariable=True), "reads the variable tensor 'x' as an input that is no state"),
+    (RELU, tensor("x", isVariable=True), "reads the variable tensor 'x' at an input that is not a state"),
 ]
 QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (TANH_OF_INT8, tensor("x", scale=[NAN]), "tensor 0 (x) has the scale nan"),

@@ -292,10 +292,15 @@ def ints(*values: int) -> Any:
         ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
         ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0]; one occurs twice"),
         ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99] of 6"),
-        ("SpaceToDepth", [], {"blocksize": 2}, "makes blocks of 2 of [1, 6, 9, 7]"),
-        ("DepthToSpace", [], {"blocksize": 4}, "makes blocks of 4 of 6 channels"),
+        (
+            "SpaceToDepth",
+            [],
+            {"blocksize": 2},
+            "has the blocksize 2, which does not divide height and width of [1, 6, 9, 7]",
+        ),
+        ("DepthToSpace", [], {"blocksize": 4}, "has the blocksize 4; 6 channels are not a multiple of 16"),
         ("PRelu", [drawn(1, 5, 1, 1)], {}, "has the slope [5, 1, 1] for [1, 6, 9, 7]"),
-        ("Concat", [drawn(1, 2)], {"axis": 0}, "joins a constant [2] to tensors with 4 axes"),
+        ("Concat", [drawn(1, 2)], {"axis": 0}, "joins a constant of shape [2] to tensors with 4 axes"),
     ],
 )
 def test_what_contradicts_itself_is_refused(op: str, constants: Any, attributes: Any, message: str) -> None:

@@ -36,7 +36,7 @@ class Group:
 
 
 def _group(view: LayerView, group: Group) -> Block:
-    """All outputs of a channel group."""
+    """Return the block that computes all outputs of a channel group."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape

@@ -38,10 +38,11 @@ class GemmParams(KernelParams):
 
 
 class Conv2d(Kernel):
-    """Pointwise layers on NHWC, NCHW or NHCW, other windows on NHWC; the output may have any of these layouts.
+    """Convolution: pointwise layers on NHWC, NCHW or NHCW, other windows on NHWC.
 
-    A panel of four or three pixels, widened to int16, is multiplied with all channels in one call and needs no other
-    scratch. A pointwise layer with equal input and output channels can work in place.
+    The output may have any of these layouts. A panel of four or three pixels, widened to int16, is multiplied with all
+    channels in one call and needs no other scratch. A pointwise layer with equal input and output channels can work in
+    place.
     """
 
     name = "arm_dsp.gemm_s8"

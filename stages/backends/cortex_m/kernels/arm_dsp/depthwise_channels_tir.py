@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     channels = x.shape[3]
     _, out_height, out_width, count = y.shape
@@ -39,7 +39,7 @@ def depthwise(view: LayerView) -> Lowering:
     scale_from = BLOCK * (1 + pairs(view))
 
     def result(b: Any, at: tuple[Any, Any], c: Any, word: Any, lane: int) -> Any:
-        """Add up and scale the sum of a block's lane, whose words `word` returns."""
+        """Return the scaled result of a lane. `word` returns a word of the lane's block."""
         store(b.acc, word(lane), 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
             value = activation(view, b.x, at, (ky, kx), c)

@@ -96,7 +96,10 @@ def tap_word_count(view: LayerView) -> int:
 
 
 def _wide_tap(b: Any, stride: int, ky: int, kx: int) -> Any:
-    """Return a tap of six words. With stride 1 a row has pairs 0, 1 and 1, 2; otherwise third taps form pairs."""
+    """Return a tap of six words.
+
+    With stride 1 a row has pairs 0, 1 and 1, 2; otherwise third taps form pairs.
+    """
     if kx < 2:
         return half_word(b.channel[2 * ky], kx)
     return half_word(b.channel[2 * ky + 1], 1) if stride == 1 else half_word(b.channel[ky // 2 * 2 + 1], ky % 2)

@@ -63,7 +63,7 @@ class Extremum(Kernel):
 
 
 class Extremum16(Extremum):
-    """The same for int16, two at a time."""
+    """MAXIMUM and MINIMUM of int16, two elements at a time."""
 
     name = "arm_dsp.extremum_s16"
     bits = 16

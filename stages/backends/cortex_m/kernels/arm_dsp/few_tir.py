@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def few(made: Windows) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     view = made.view
     x, y = view.inputs[0], view.outputs[0]
     (height, width), (rows, columns), count = made.size, made.out, columns_of(view)

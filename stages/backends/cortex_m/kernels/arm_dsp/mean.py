@@ -86,7 +86,11 @@ class Mean(Kernel):
 
 
 def kind(view: LayerView) -> str:
-    """`rows`: means and their elements are neighbours; `planes`: only the elements of a mean are; '': neither.
+    """Return how the elements of a mean lie in memory.
+
+    rows    means and their elements are neighbours
+    planes  only the elements of a mean are neighbours
+    ''      neither
 
     Means of single elements are rows, which are faster.
     """
@@ -105,7 +109,10 @@ def kind(view: LayerView) -> str:
 
 
 def pixels(added: list[Axis]) -> tuple[Axis, Axis]:
-    """Rows and columns of one or two axes. An axis too long for 16 bits is split into the longest rows that fit."""
+    """Rows and columns of one or two axes.
+
+    An axis too long for 16 bits is split into the longest rows that fit.
+    """
     columns = added[-1]
     if len(added) > 1:
         return added[0], columns

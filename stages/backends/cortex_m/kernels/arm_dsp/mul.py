@@ -81,7 +81,10 @@ def mul_rows(view: LayerView) -> Rows:
 
 
 def factors(view: LayerView) -> tuple[int, int]:
-    """Return the output's doubled multiplier and its rounder. Raises ValueError if no short rounding is exact."""
+    """Return the output's doubled multiplier and its rounder.
+
+    Raises ValueError if no short rounding is exact.
+    """
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization

@@ -38,7 +38,7 @@ def is_wide(view: LayerView) -> bool:
 
 
 def result_word_count(view: LayerView) -> int:
-    """Number of words of `result_words`."""
+    """Return the number of words in `result_words`."""
     return 1 + int(arithmetic(view, long=True).scale.scale.shape[1])
 
 
@@ -114,7 +114,7 @@ def plane_cost(view: LayerView, plane: Plane) -> float:
 
 
 def reads_bytes(view: LayerView) -> bool:
-    """Return whether depthwise3x3.S computes a band of rows from its bytes, without a widened copy in a plane.
+    """Return whether depthwise3x3.S reads a band of rows without a widened copy.
 
     That takes less time for up to three rows of outputs, and with stride 2 for any number.
     """
@@ -163,7 +163,7 @@ def widen_function(view: LayerView, plane: Plane) -> str:
 
 
 def clamped(view: LayerView) -> bool:
-    """Return whether the output bounds differ from those of int8."""
+    """Return whether the output bounds are narrower than int8."""
     return (view.op.act_min, view.op.act_max) != (-128, 127)
 
 
@@ -180,7 +180,10 @@ def tap_pairs(view: LayerView) -> int:
 
 
 def row_plane(view: LayerView) -> Plane:
-    """Return the plane for five or seven columns. Row lengths are even, with room for one extra pair of outputs."""
+    """Return the plane for five or seven columns.
+
+    Row lengths are even, with room for one extra pair of outputs.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     rows = (y.shape[1] - 1) * op.stride[0] + (op.kernel[0] - 1) * op.dilation[0] + 1
     columns = (y.shape[2] + y.shape[2] % 2 - 1) * op.stride[1] + 2 * tap_pairs(view)

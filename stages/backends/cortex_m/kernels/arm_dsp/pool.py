@@ -80,7 +80,10 @@ class Pool2d16(Pool2d):
         return why_not_sixteen(view) or too_many
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: per pixel, row and result of 8, 2 or 1 channels, and per window."""
+        """Return the instructions, from counts.
+
+        Terms: per pixel, row and result of 8, 2 or 1 channels, and per window.
+        """
         batch, height, width, channels = view.outputs[0].shape
         rows, pixels, is_max = view.op.kernel[0], prod(view.op.kernel), view.op.is_max
         blocks, rest = divmod(channels, 8)

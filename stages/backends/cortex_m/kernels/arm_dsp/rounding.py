@@ -87,7 +87,10 @@ def requantization(
 
 
 def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> NDArray[np.int32]:
-    """Return left, 2m, post and p of each channel. Raises ValueError naming the channel if its range is too large."""
+    """Return left, 2m, post and p of each channel.
+
+    Raises ValueError naming the channel if its range is too large.
+    """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     left = np.maximum(-s, 0)
     size = np.where(m == 0, 0, acc.size)

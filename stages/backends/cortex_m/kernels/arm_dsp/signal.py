@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Window(Window16):
-    """SMULBB and SMULTT."""
+    """SignalWindow with SMULBB and SMULTT."""
 
     name = "arm_dsp.signal_window"
     function = "arm_dsp_window"
@@ -26,7 +26,7 @@ class Window(Window16):
 
 
 class ScaleBits(ScaleBits16):
-    """The union of magnitudes."""
+    """Left shift that uses all bits of a frame, from the OR of its magnitudes."""
 
     name = "arm_dsp.signal_scale_bits"
     function = "arm_dsp_scale_bits"
@@ -34,7 +34,7 @@ class ScaleBits(ScaleBits16):
 
 
 class ScaleUp(ScaleUp16):
-    """Products with a power of two."""
+    """Left shift of a frame, as products with a power of two."""
 
     name = "arm_dsp.signal_scale_up"
     function = "arm_dsp_scale_up"
@@ -42,7 +42,7 @@ class ScaleUp(ScaleUp16):
 
 
 class Energy(Energy16):
-    """SMUAD."""
+    """SignalEnergy with SMUAD."""
 
     name = "arm_dsp.signal_energy"
     function = "arm_dsp_energy"
@@ -50,7 +50,7 @@ class Energy(Energy16):
 
 
 class FilterBank(generic.FilterBank):
-    """UMLAL of two bins."""
+    """SignalFilterBank with UMLAL, two bins at a time."""
 
     name = "arm_dsp.signal_filter_bank"
     sources = ("signal_bank.c",)

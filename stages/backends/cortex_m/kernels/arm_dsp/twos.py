@@ -80,7 +80,10 @@ class Twos(Kernel):
         return f.lowering()
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 13 per tap (3x3: 11), 7 per row and 85 per block, 45 per pixel."""
+        """Return the instructions, from counts.
+
+        13 per tap (3x3: 11), 7 per row, 85 per block and 45 per pixel.
+        """
         pixels = view.outputs[0].elements / view.op.out_channels
         tap = 11 if view.op.kernel == (3, 3) else 13
         block = tap * prod(view.op.kernel) + 7 * view.op.kernel[0] + 85

@@ -106,7 +106,7 @@ class Windows:
 
     @property
     def joined(self) -> bool:
-        """Whether a window row is one run."""
+        """Whether the bytes of a window row are contiguous."""
         return self.groups == 1 and self.dilation[1] == 1
 
     @property

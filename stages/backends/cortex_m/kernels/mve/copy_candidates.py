@@ -110,7 +110,7 @@ def _steps(axis: Axis, inner: Sequence[Axis], dense: int, item: int, element: in
 
 
 def _block(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis]] | None:
-    """Return the axes around a block and those of it.
+    """Return the axes around a block, and the axes inside it.
 
     A block is as much as is dense in the output and within `_SPAN` bytes of the input; it may use part of the last
     axis. None if the block has one axis only, as `pick` needs no table.

@@ -94,7 +94,10 @@ class Depthwise3x3(DepthwiseKernel):
 
 
 class Depthwise(DepthwiseKernel):
-    """Depthwise convolution of any window, stride and dilation. 16 channels at a time, or four where fewer remain."""
+    """Depthwise convolution of any window, stride and dilation.
+
+    16 channels at a time, or four where fewer remain.
+    """
 
     name = "mve.depthwise_s8"
     row_alignment = 1
@@ -122,6 +125,9 @@ class Depthwise(DepthwiseKernel):
 
 
 def why_not_pairs(weights: np.ndarray) -> str:
-    """Return why products cannot be added in int16 two by two, '' if they can. Weights are [channels, pairs * 2]."""
+    """Return why products cannot be added in int16 two by two, '' if they can.
+
+    Weights are [channels, pairs * 2].
+    """
     pairs = (weights == -128).reshape(len(weights), -1, 2)
     return "two paired weights are -128; their products do not fit int16" if pairs.all(axis=2).any() else ""

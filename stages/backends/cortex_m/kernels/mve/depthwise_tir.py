@@ -26,7 +26,7 @@ def _words(view: LayerView) -> int:
 
 
 def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int) -> Block:
-    """All outputs of `channels` channels."""
+    """Return the block that computes all outputs of `channels` channels."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
@@ -61,7 +61,7 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
 
 
 def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
-    """Loop over groups."""
+    """Return the layer as a loop over channel groups."""
     x, y = view.inputs[0], view.outputs[0]
     whole, left = divmod(view.op.out_channels, GROUP)
     span, pitch = lines(view)

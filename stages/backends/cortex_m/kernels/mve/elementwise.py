@@ -133,7 +133,7 @@ class Add(_Elementwise):
 
 
 class Mul(_Elementwise):
-    """Products."""
+    """MUL of 8-bit tensors."""
 
     name = "mve.mul_s8"
     row_alignment = 1
@@ -176,7 +176,7 @@ class Mul(_Elementwise):
 
 
 class _Sixteen(_Elementwise):
-    """Tensors of int16 without zero points."""
+    """Base of the kernels for int16 tensors, which have no zero points."""
 
     bits = 16
 
@@ -189,14 +189,14 @@ class _Sixteen(_Elementwise):
 
 
 class Add16(_Sixteen, Add):
-    """Sums and differences of int16."""
+    """ADD and SUB of int16."""
 
     name = "mve.add_s16"
     vector = 32.0
 
 
 class Mul16(_Sixteen, Mul):
-    """Products of int16."""
+    """MUL of int16."""
 
     name = "mve.mul_s16"
     vector = 14.0

@@ -17,7 +17,7 @@ class Extremum(extremum.Extremum):
 
 
 class Extremum16(Extremum):
-    """The same for int16, eight at a time."""
+    """MAXIMUM and MINIMUM of int16, eight elements at a time."""
 
     name = "mve.extremum_s16"
     bits = 16

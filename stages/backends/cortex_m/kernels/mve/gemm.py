@@ -104,7 +104,10 @@ class Conv2d(_Gemm):
 
 
 class FullyConnected(_Gemm):
-    """Fully connected layer: rows of x times all units. A single row streams the weights, four units at once."""
+    """Fully connected layer: rows of x times all units.
+
+    A single row streams the weights, four units at once.
+    """
 
     name = "mve.dot_s8"
     estimate_error = 1.25
@@ -112,7 +115,10 @@ class FullyConnected(_Gemm):
 
 
 def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
-    """Return the rows of a product. All if nothing is copied; otherwise at most one pixel row where windows overlap."""
+    """Return the rows of a product.
+
+    All if nothing is copied; otherwise at most one pixel row where windows overlap.
+    """
     rows = images(view)[1]
     if not gathers(view):
         return rows

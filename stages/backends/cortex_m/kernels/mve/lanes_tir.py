@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _block(lanes: Lanes, part: ChannelGroup) -> Block:
-    """All outputs of a part's channels."""
+    """Return the block that computes all outputs of a channel group."""
     op, x, y = lanes.view.op, lanes.view.inputs[0], lanes.view.outputs[0]
     (_, height, width, _), (_, out_height, out_width, _) = x.shape, y.shape
     repeat, width_of_lanes = lanes.walk.repeat, part.lanes
@@ -60,7 +60,7 @@ def _block(lanes: Lanes, part: ChannelGroup) -> Block:
 
 
 def depthwise(lanes: Lanes) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     x, y = lanes.view.inputs[0], lanes.view.outputs[0]
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

@@ -19,7 +19,7 @@ _LEAST_FFT = 64  # smaller ones have less than four butterflies in a stage
 
 
 class LogMel(generic.LogMel):
-    """VMULH for the FFT, VMLALDAVA for the triangles."""
+    """Log-mel spectrum: VMULH for the FFT, VMLALDAVA for the triangular filters."""
 
     name = "mve.log_mel"
     sources = ("log_mel.c",)
@@ -39,7 +39,7 @@ class LogMel(generic.LogMel):
 
 
 class MelFeatures(generic.MelFeatures):
-    """VMLALDAVA."""
+    """Sums of a log-mel spectrum with VMLALDAVA."""
 
     name = "mve.mel_features"
     headers: ClassVar[tuple[str, ...]] = ("log_mel.h",)

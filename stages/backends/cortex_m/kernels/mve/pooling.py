@@ -79,7 +79,10 @@ class Pool2d16(Pool2d):
         return why_not_sixteen(view) or too_many
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: per pixel, row and result of a block of channels, and per window."""
+        """Return the instructions, from counts.
+
+        Terms: per pixel, row and result of a block of channels, and per window.
+        """
         batch, height, width, channels = view.outputs[0].shape
         rows, pixels = view.op.kernel[0], prod(view.op.kernel)
         if view.op.is_max:

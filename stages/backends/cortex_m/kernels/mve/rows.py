@@ -48,7 +48,7 @@ class Columns:
 
     @property
     def whole(self) -> int:
-        """Blocks that are neighbours."""
+        """Number of blocks that start at a multiple of `BLOCK`."""
         return sum(1 for start in self.starts if start % BLOCK == 0)
 
 
@@ -153,12 +153,15 @@ def strip_cost(view: LayerView, tile: int) -> float:
 
 
 def padded_depth(view: LayerView) -> int:
-    """Return the bytes read of a gathered row: whole chunks."""
+    """Return the bytes of a gathered row, rounded up to whole chunks."""
     return -(-depth_of(view) // CHUNK) * CHUNK
 
 
 def row_bytes(view: LayerView) -> int:
-    """Return the bytes between rows. In a strip rows overlap; other gathered rows are padded to whole chunks."""
+    """Return the bytes between rows.
+
+    In a strip rows overlap; other gathered rows are padded to whole chunks.
+    """
     depth = depth_of(view)
     if slides(view):
         return depth // view.op.kernel[1] * view.op.stride[1]
@@ -166,7 +169,10 @@ def row_bytes(view: LayerView) -> int:
 
 
 def images(view: LayerView) -> tuple[int, int]:
-    """Return the number of products and the rows of each. Rows that are read in place need no border between images."""
+    """Return the number of products and the rows of each.
+
+    Rows that are read in place need no border between images.
+    """
     if not has_windows(view):
         return 1, rows_of(view)
     batch, height, width, _ = view.outputs[0].shape

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Window(Window16):
-    """VQDMULH."""
+    """SignalWindow with VQDMULH."""
 
     name = "mve.signal_window"
     function = "mve_window"
@@ -30,7 +30,7 @@ class Window(Window16):
 
 
 class ScaleBits(ScaleBits16):
-    """VMAXAV."""
+    """Left shift that uses all bits of a frame, with VMAXAV."""
 
     name = "mve.signal_scale_bits"
     function = "mve_scale_bits"
@@ -41,7 +41,7 @@ class ScaleBits(ScaleBits16):
 
 
 class ScaleUp(ScaleUp16):
-    """VSHL."""
+    """Left shift of a frame with VSHL."""
 
     name = "mve.signal_scale_up"
     function = "mve_scale_up"
@@ -52,7 +52,7 @@ class ScaleUp(ScaleUp16):
 
 
 class Energy(Energy16):
-    """VMULLB and VMULLT."""
+    """SignalEnergy with VMULLB and VMULLT."""
 
     name = "mve.signal_energy"
     function = "mve_energy"
@@ -60,7 +60,7 @@ class Energy(Energy16):
 
 
 class FilterBank(FrameKernel):
-    """VMLALDAVA of unsigned weights."""
+    """SignalFilterBank with VMLALDAVA and unsigned weights."""
 
     name = "mve.signal_filter_bank"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_filter_bank"})
@@ -114,7 +114,7 @@ class Rfft(Rfft16):
 
 
 class NoiseEstimate(generic.NoiseEstimate):
-    """Products of 64 bits by VMUL and VMULH."""
+    """Smoothed noise of each channel; 64-bit products with VMUL and VMULH."""
 
     name = "mve.signal_noise_estimate"
     sources = ("signal_channels.c",)

@@ -31,7 +31,10 @@ FIELDS = Structure(  # of taps.h
 
 @dataclass(frozen=True)
 class Strips:
-    """Strips of a layer along its rows, or along its columns if `turned`. Pairs are (across, along) the strips."""
+    """Strips of a layer along its rows, or along its columns if `turned`.
+
+    Pairs are (across, along) the strips.
+    """
 
     view: LayerView
     turned: bool

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) -> Block:
-    """All outputs of `channels` input channels."""
+    """Return the block that computes all outputs of `channels` input channels."""
     view = strips.view
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
@@ -53,7 +53,7 @@ def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) 
 
 
 def depthwise(strips: Strips, function: str, mode: Mode) -> Lowering:
-    """Loops over images and channel groups."""
+    """Return the layer as loops over images and channel groups."""
     view = strips.view
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     whole, left = divmod(op.in_channels, GROUP)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def depthwise(view: LayerView, function: str) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     channels, blocks, chunks = op.in_channels, block_count(view), chunks_of(view)
 

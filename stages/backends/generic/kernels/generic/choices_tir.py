@@ -52,7 +52,10 @@ def logic(view: LayerView) -> Lowering:
 
 
 def integer_division(view: LayerView) -> Lowering:
-    """Return integer arithmetic in int32, which holds all 16-bit quotients. C division truncates towards zero."""
+    """Return integer arithmetic in int32, which holds all 16-bit quotients.
+
+    C division truncates towards zero.
+    """
     op, dtype = view.op.op, view.outputs[0].dtype
 
     def value(x: Sequence[Any]) -> Any:
@@ -84,7 +87,10 @@ def _step(step: tuple[str, int]) -> Callable[[Any], Any]:
 
 
 def _int32(name: str, a: Any, operand: Any) -> Any:
-    """Return one operation. Sums and products are of unsigned numbers: C leaves signed overflows undefined."""
+    """Return one operation.
+
+    Sums and products are of unsigned numbers: C leaves signed overflows undefined.
+    """
     b = T.int32(operand) if isinstance(operand, int) else operand
     if name in ("maximum", "minimum"):
         return (T.max if name == "maximum" else T.min)(a, b)

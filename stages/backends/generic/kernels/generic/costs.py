@@ -22,7 +22,7 @@ _BACKENDS = Path(__file__).resolve().parents[3]
 class ProductCosts:
     """Instructions of gemm.c and im2col.c, fitted to counts.
 
-    product   for one product of a panel where `rows` rows are computed at once; `single` where one row is
+    product   per product of a panel if `rows` rows are computed at once; `single` for one row
     left      for one product of a column that fills no panel
     output    to requantize and store an output
     row       around a row of a group; `panel` around `rows` rows of a panel

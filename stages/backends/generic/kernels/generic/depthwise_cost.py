@@ -14,7 +14,10 @@ _FOUR = 4  # neighbours that are computed at once
 
 
 def by_planes(view: LayerView) -> float:
-    """Return the cost of planes: four pixels of a row at a time. If a window leaves the image, each tap is checked."""
+    """Return the cost of planes: four pixels of a row at a time.
+
+    If a window leaves the image, each tap is checked.
+    """
     op, width = view.op, view.inputs[0].shape[2]
     batch, out_height, out_width, channels = view.outputs[0].shape
     rows = len(whole_windows(view, 0))

@@ -74,7 +74,7 @@ class Add(_Elementwise):
 
 
 class Mul(_Elementwise):
-    """Products."""
+    """MUL."""
 
     name = "generic.mul"
     row_alignment = 1
@@ -199,7 +199,10 @@ class Table(Kernel):
 
 
 class Requantize(_Elementwise):
-    """QUANTIZE between 8-bit types. If only the top bit of each byte changes, words are converted at a time."""
+    """QUANTIZE between 8-bit types.
+
+    If only the top bit of each byte changes, words are converted at a time.
+    """
 
     name = "generic.requantize"
     row_alignment = 1

@@ -177,7 +177,10 @@ def dequantize(view: LayerView) -> Lowering:
 
 
 def even(view: LayerView) -> Lowering:
-    """Return the formula of `HalfEven`. Half of 2^shift is added, less one if the number before the point is even."""
+    """Return the formula of `HalfEven`.
+
+    Half of 2^shift is added, less one if the number before the point is even.
+    """
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:

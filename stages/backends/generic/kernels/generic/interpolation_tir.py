@@ -89,7 +89,10 @@ def _rounded(corners: Sequence[Any], weights: Sequence[Any]) -> Any:
 
 
 def _to_even(corners: Sequence[Any], weights: Sequence[Any], zero_point: int) -> Any:
-    """Return the rounded value. Half less one is added, and one more if the difference to the zero point is odd."""
+    """Return the rounded value.
+
+    Half less one is added, and one more if the difference to the zero point is odd.
+    """
     total = sum((corner * weight for corner, weight in zip(corners, weights, strict=True)), start=T.int32(0))
     odd = T.bitwise_and((total >> T.int32(20)) - zero_point, T.int32(1))
     return T.Cast("int8", (total + ((1 << 19) - 1) + odd) >> T.int32(20))

@@ -64,7 +64,10 @@ def log_softmax(view: LayerView) -> Lowering:
 
 
 def _logarithm(b: Any) -> None:
-    """Compute log = ln(total), as in `stages.ir.arithmetic.logarithm`. Sums fit int64, stored values int32."""
+    """Compute log = ln(total), as in `stages.ir.arithmetic.logarithm`.
+
+    Sums fit int64, stored values int32.
+    """
     total = int64(b.total[0])
     _leading_zeros(b.zeros, total)
     _leading_zeros(b.room, high_mul(b.total[0], ROOT_OF_HALF))

@@ -36,14 +36,14 @@ class Loops(Kernel):
 
 
 class Loops8(Loops):
-    """Of tensors of one 8-bit type."""
+    """Loops over tensors of one 8-bit type."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
 
 class Loops16(Loops):
-    """Of int16 tensors."""
+    """Loops over int16 tensors."""
 
     bits = 16
 

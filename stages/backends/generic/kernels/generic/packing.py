@@ -27,7 +27,10 @@ PANEL, FIVE = 8, 5  # rows of a panel: FL_PANEL and FL_FIVE of gemm.h
 
 
 def panels(weights: np.ndarray) -> np.ndarray:
-    """Return rows of `weights` [columns, depth] for gemm.c: interleaved panels of eight and five, then rows."""
+    """Return the rows of `weights` [columns, depth] in gemm.c's order.
+
+    First interleaved panels of eight and five rows, then the remaining rows.
+    """
     columns, depth = weights.shape
     begin = columns - columns % PANEL
     end = begin + (FIVE if columns - begin >= FIVE else 0)

@@ -19,7 +19,7 @@ SUMS = "scratch:sums"
 
 
 class _Rows(Function):
-    """A function that gets the sums from its caller."""
+    """Function with the sums of earlier rows as a parameter."""
 
     def sums(self, channels: int) -> Any:
         """Return the int32 buffer [channels] that keeps its values between calls."""

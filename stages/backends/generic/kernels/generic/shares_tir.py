@@ -70,7 +70,10 @@ def _rows(
     cells: Sequence[tuple[str, str]],
     formula: Callable[[Any, Callable[[Callable[[Any, Any], None]], None]], None],
 ) -> Lowering:
-    """Return `formula(block, each)` for each row. each(body) is a loop of body(index, distance from the maximum)."""
+    """Return `formula(block, each)` for each row.
+
+    `each(body)` is a loop of `body(index, distance from the maximum)`.
+    """
     count, x_step, _ = row_steps(view)
 
     def meaning(b: Any) -> None:

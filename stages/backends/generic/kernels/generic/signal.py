@@ -49,7 +49,7 @@ class Signal(Kernel):
 
 
 class Window(Signal):
-    """Products with a window."""
+    """SignalWindow: products of samples and weights."""
 
     name = "generic.signal_window"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_window"})
@@ -60,7 +60,7 @@ class Window(Signal):
 
 
 class AutoScale(Signal):
-    """The bits of a frame, and its shift."""
+    """SignalFftAutoScale: the left shift that uses all bits of a frame, and the shifted frame."""
 
     name = "generic.signal_scale"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_scale_bits", "signal_scale_up"})
@@ -71,7 +71,7 @@ class AutoScale(Signal):
 
 
 class Energy(Signal):
-    """Squared magnitudes."""
+    """SignalEnergy: squared magnitudes."""
 
     name = "generic.signal_energy"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_energy"})
@@ -79,7 +79,7 @@ class Energy(Signal):
 
 
 class FilterBank(Signal):
-    """Weighted sums of bins in 64 bits."""
+    """SignalFilterBank: weighted sums of bins in 64 bits."""
 
     name = "generic.signal_filter_bank"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_filter_bank"})
@@ -110,7 +110,7 @@ class SquareRoot(Signal):
 
 
 class NoiseEstimate(Signal):
-    """The smoothed noise of each channel."""
+    """SignalFilterBankSpectralSubtraction: the smoothed noise of each channel."""
 
     name = "generic.signal_noise_estimate"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_noise_estimate"})

@@ -55,7 +55,7 @@ class Framer(_Memory):
 
 
 class Stacker(_Memory):
-    """Rows in one."""
+    """SignalStacker: join the last rows."""
 
     name = "generic.signal_stacker"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_stacker", "signal_stacker_valid"})

@@ -67,9 +67,9 @@ def called(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str = "
 
 
 def remembered(view: LayerView, constants: Mapping[str, np.ndarray]) -> Lowering:
-    """Return the call of the function of a layer with samples and a count as its states, either of which may lack.
+    """Return the call for a layer with up to two states: samples and a count.
 
-    The function does not touch a lacking one: it gets the output in its place.
+    For a missing state the function gets the output and does not touch it.
     """
     (x,), y, name = view.inputs, view.outputs[0], view.op.op
     has_samples, has_count = (any((t.dtype == "int32") == is_count for t in view.states) for is_count in (False, True))

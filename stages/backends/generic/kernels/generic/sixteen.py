@@ -278,7 +278,10 @@ class Root16(Loops16):
 
 
 class Division16(Loops16):
-    """DIV with broadcasting by reciprocals from Newton steps. Neighbours with the same divisor share a reciprocal."""
+    """DIV with broadcasting by reciprocals from Newton steps.
+
+    Neighbours with the same divisor share a reciprocal.
+    """
 
     name = "generic.division16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_div"})

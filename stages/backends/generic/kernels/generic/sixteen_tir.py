@@ -24,7 +24,10 @@ _BIGGEST = 65536.0  # beyond every 16-bit value
 
 
 def conv16(view: LayerView, depth: int, units: int) -> Lowering:
-    """Return the loop over images around the block of one. Groups have `depth` input and `units` output channels."""
+    """Return the loop over images around the block of one.
+
+    Groups have `depth` input and `units` output channels.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     kernel, (batch, height, width, count) = tuple(op.kernel), y.shape
 

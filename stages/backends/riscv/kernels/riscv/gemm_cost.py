@@ -56,7 +56,10 @@ def _windows(view: LayerView, tiles: int) -> float:
 
 
 def _runs(fields: dict[str, int], pixels: int) -> int:
-    """Return the runs of taps that the tiles of an image pack per window row: one inside it, else single taps."""
+    """Return the runs of taps that the tiles of an image pack per window row.
+
+    A window row inside the image is one run. Otherwise, each tap is a run.
+    """
     import numpy as np
 
     width = fields["kernel_width"]

@@ -85,7 +85,10 @@ def _whole_pixels(view: LayerView, register: int) -> float:
 
 
 def _any_pixels(view: LayerView, register: int) -> float:
-    """Return the instructions along a line of other pixels, with the copy of the means."""
+    """Return the instructions along a line whose pixels are not whole registers.
+
+    They include the copy of the means.
+    """
     columns, stride, (_, _, out_width, channels) = view.op.kernel[1], view.op.stride[1], view.outputs[0].shape
     line, runs = ceil(((out_width - 1) * stride + 1) * channels / register), _runs(view)
     unit = next(size for size in (4, 2, 1) if channels % size == 0)

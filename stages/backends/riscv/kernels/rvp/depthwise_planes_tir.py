@@ -81,5 +81,5 @@ def _image(view: LayerView, plane: Plane) -> Block:
 
 
 def depthwise(view: LayerView, plane: Plane) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     return over_images("depthwise_conv2d", _image(view, plane), view.inputs[0].shape[0])

@@ -65,5 +65,5 @@ def scratch_bytes(view: LayerView, lanes: int) -> int:
 
 
 def depthwise(view: LayerView, lanes: int, fields: Structure) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     return over_images("depthwise_conv2d", _image(view, lanes, fields), view.inputs[0].shape[0])

@@ -68,5 +68,5 @@ def _image(view: LayerView, lines: Lines) -> Block:
 
 
 def depthwise(view: LayerView, lines: Lines) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     return over_images("depthwise_conv2d", _image(view, lines), view.inputs[0].shape[0])

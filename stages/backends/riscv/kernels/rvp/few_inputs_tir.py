@@ -42,5 +42,5 @@ class _FewInputs(Gemm):
 
 
 def few_inputs(view: LayerView, lanes: int) -> Lowering:
-    """Build the layer."""
+    """Return the convolution: a matrix product with one-row panels."""
     return gemm(_FewInputs(view, lanes), 1)

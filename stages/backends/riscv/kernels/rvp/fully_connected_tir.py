@@ -86,7 +86,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
 
 
 def fully_connected(view: LayerView, lanes: int) -> Lowering:
-    """Build the layer."""
+    """Return the fully connected layer."""
     dot = _dot(view, lanes)
     shapes = {operand.name: (operand.shape, operand.dtype) for operand in dot.operands}
     with Function("fully_connected") as f:

@@ -42,7 +42,7 @@ class LogMel(generic.LogMel):
 
 
 class MelFeatures(generic.MelFeatures):
-    """SMAR64."""
+    """Sums of a log-mel spectrum with SMAR64."""
 
     name = "rvp.mel_features"
     headers: ClassVar[tuple[str, ...]] = ("log_mel.h",)

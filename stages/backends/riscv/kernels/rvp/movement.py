@@ -8,7 +8,7 @@ from stages.backends.kernels.word_copies import WordConcatenation, WordCopies, W
 
 
 class _Words(WordCopies):
-    """Copies of `copies.c`."""
+    """Base of the kernels that copy data with functions of copies.c."""
 
     row_alignment = 1
     estimate_error = 1.25

@@ -115,7 +115,7 @@ def _any_pixels(view: LayerView, register: int) -> float:
 
 
 def _passes(columns: int) -> int:
-    """Return the passes, each over twice the columns of the one before, the last over up to three times."""
+    """Return the passes. Each covers twice the columns of the pass before, the last up to 3 times."""
     return next(n for n in range(32) if 3 << n >= columns)
 
 

@@ -64,5 +64,5 @@ def _image(view: LayerView, lines: QuadLines) -> Block:
 
 
 def convolution(view: LayerView, lines: QuadLines) -> Lowering:
-    """Loop over images."""
+    """Return the layer as a loop over images."""
     return over_images("conv2d", _image(view, lines), view.inputs[0].shape[0])

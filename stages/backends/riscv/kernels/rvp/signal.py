@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Window(Window16):
-    """KHM16."""
+    """SignalWindow with KHM16."""
 
     name = "rvp.signal_window"
     function = "rvp_window"
@@ -31,7 +31,7 @@ class Window(Window16):
 
 
 class ScaleBits(ScaleBits16):
-    """SMAX16 and SMIN16."""
+    """Left shift that uses all bits of a frame, with SMAX16 and SMIN16."""
 
     name = "rvp.signal_scale_bits"
     function = "rvp_scale_bits"
@@ -42,7 +42,7 @@ class ScaleBits(ScaleBits16):
 
 
 class ScaleUp(ScaleUp16):
-    """SLL16."""
+    """Left shift of a frame with SLL16."""
 
     name = "rvp.signal_scale_up"
     function = "rvp_scale_up"
@@ -53,7 +53,7 @@ class ScaleUp(ScaleUp16):
 
 
 class Energy(Energy16):
-    """SMBB16 and SMTT16."""
+    """SignalEnergy with SMBB16 and SMTT16."""
 
     name = "rvp.signal_energy"
     function = "rvp_energy"
@@ -94,7 +94,7 @@ class Rfft(RegisterRfft):
 
 
 class FilterBank(generic.FilterBank):
-    """Two bins at a time; UMAR64 on RV64."""
+    """SignalFilterBank, two bins at a time; UMAR64 on RV64."""
 
     name = "rvp.signal_filter_bank"
     sources = ("signal_bank.c",)

@@ -137,7 +137,7 @@ class Tiles:
 
     @property
     def left(self) -> int:
-        """Steps behind the complete tiles."""
+        """Number of steps after the complete tiles."""
         return self.axis.extent % self.steps
 
     @cached_property

@@ -1,4 +1,7 @@
-"""Kernels for RISC-V cores with vectors (V 1.0, Zve32x), RV64 and RV32. They are correct for every VLEN from 128."""
+"""Kernels for RISC-V cores with vectors (V 1.0, Zve32x), RV64 and RV32.
+
+They are correct for every VLEN from 128.
+"""
 
 from pathlib import PurePath
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Windows(Kernel):
-    """A kernel of depthwise.S."""
+    """Base of the kernels that call functions of depthwise.S."""
 
     row_alignment = 1
     estimate_error = 1.3
@@ -71,7 +71,10 @@ class Depthwise(_Windows):
 
 
 class FewInputs(_Windows):
-    """Convolution that reads inputs by index, such as the first layer of a network with 8 or 16 output channels."""
+    """Convolution that reads inputs by index.
+
+    An example is the first layer of a network, with 8 or 16 output channels.
+    """
 
     name = "rvv.few_inputs_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})

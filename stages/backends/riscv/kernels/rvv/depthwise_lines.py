@@ -1,8 +1,8 @@
-"""Geometry and constants of depthwise convolution: vectors of a row of outputs, lines of the padded image.
+"""Geometry and constants of depthwise convolution.
 
-A vector has `pixels` output pixels with all their channels, or up to `lanes` channels of one pixel. Some pixels of a
-vector with a stride above 1 read columns that are not neighbours. Then a line has the columns by phase: with stride 2
-columns 0, 2, 4, … and behind them 1, 3, 5, …
+A row of outputs is computed in vectors, from lines of the padded image. A vector has `pixels` output pixels with all
+their channels, or up to `lanes` channels of one pixel. Some pixels of a vector with a stride above 1 read columns that
+are not neighbours. Then a line has the columns by phase: with stride 2 columns 0, 2, 4, … and behind them 1, 3, 5, …
 
 Output channels that share input channels are `few`: lines are rows of the image, and vectors are loaded by index.
 """
@@ -299,5 +299,5 @@ def fields(view: LayerView, lines: Lines) -> dict[str, int]:
 
 
 def is_clipped(view: LayerView) -> bool:
-    """Return whether the bounds are not those of int8."""
+    """Return whether the output bounds are narrower than int8."""
     return view.outputs[0].dtype != "int8" or (view.op.act_min, view.op.act_max) != (-128, 127)

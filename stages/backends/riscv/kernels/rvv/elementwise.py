@@ -105,7 +105,7 @@ class Add(_Elementwise):
 
 
 class Mul(_Elementwise):
-    """Products."""
+    """MUL."""
 
     name = "rvv.mul"
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
@@ -124,7 +124,7 @@ class Mul(_Elementwise):
 
 
 def _rounds_by_shift(op: Any) -> bool:
-    """Return whether the only rounding of a product is that of its right shift."""
+    """Return whether a product is rounded only by its right shift."""
     return bool(op.rounds_once) and op.output_shift < 0
 
 

@@ -60,7 +60,10 @@ class Gemm(TileProduct):
         return Variant(params.height, params.lmul, step == 4, rounding, *flags).name
 
     def _whole(self, view: LayerView, params: GemmParams, target: Target) -> GemmParams:
-        """Return `params` with nothing left open, and at most as many rows as the layer and the registers have."""
+        """Return `params` with all fields set.
+
+        Rows are limited by the layer and the registers.
+        """
         if not params.lmul:
             return self.candidates(view, target)[0]
         most = min(_heights(view)[params.lmul], images(view, _step(view, target))[1])
@@ -74,7 +77,10 @@ class Gemm(TileProduct):
 
 
 def _step(view: LayerView, target: Target) -> int:
-    """Return the elements of a multiply-accumulate: four with the dot product, which has no zero point of weights."""
+    """Return the elements of a multiply-accumulate.
+
+    Four with the dot product, which supports no zero point of weights.
+    """
     return 4 if "zvdot4a8i 0.1" in target.features and weight_zero_point(view) == 0 else 1
 
 

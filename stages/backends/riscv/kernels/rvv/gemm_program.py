@@ -24,7 +24,7 @@ CONVENTION = replace(RISCV, preamble=(*RISCV.preamble, "    .option arch, +zve32
 
 @dataclass(frozen=True)
 class Variant:
-    """What is generated; its name has all of it.
+    """Variant to generate. Its name contains all fields.
 
     height    rows that share a load of weights
     lmul      registers of an accumulator
@@ -147,7 +147,7 @@ class _Steps(MatrixSteps):
                 p("vwmacc.vx", total, value, self.wide)
 
     def end_steps(self, weights: Register, elements: int) -> None:
-        """`multiply` has advanced `weights`."""
+        """Do nothing: `multiply` has advanced `weights`."""
 
     def finish(self, sums: Sequence[Register], out: Register, y_row: Register, scratch: Register) -> None:
         p, v, width, constants = self.program, self.variant, self.program["width"], self.constants

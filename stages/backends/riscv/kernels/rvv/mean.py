@@ -62,14 +62,17 @@ class Mean(Kernel):
         return means(view, kept, two_axes(summed), function, MEAN.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 4 per element of a turn, 17 around up to 255, 60 for its results."""
+        """Return the instructions, from counts.
+
+        4 per element of a turn, 17 around up to 255 elements, and 60 for its results.
+        """
         (*_, run), summed = reduced_axes(view)
         outer, inner = two_axes(summed)
         return view.outputs[0].elements / run.extent * _cost(target, run.extent, outer.extent, inner.extent)
 
 
 class Average(Kernel):
-    """AVERAGE_POOL_2D of whole images."""
+    """AVERAGE_POOL_2D with a window over the whole image."""
 
     name = "rvv.average"
     row_alignment = 1
@@ -97,7 +100,7 @@ class Average(Kernel):
         return pool2d(view, function, Operand("fields", _AVERAGE.shape, "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, as those of a mean."""
+        """Return the instructions: as for a mean over all pixels."""
         batch, height, width, channels = view.inputs[0].shape
         return batch * _cost(target, channels, 1, height * width)
 

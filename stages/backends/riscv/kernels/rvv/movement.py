@@ -1,4 +1,7 @@
-"""Data movement: pad, slices, transpose, changes of layout, resize to the nearest pixel, concatenation, states."""
+"""Data movement.
+
+PAD, slices, TRANSPOSE, layout transforms, resize to the nearest pixel, CONCATENATION, states.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _GATHERED = 8  # bytes of a pixel, up to which a resize gathers bytes
 
 
 class _Vectors(WordCopies):
-    """Copies of `copies.S`."""
+    """Base of the kernels that copy data with functions of copies.S."""
 
     row_alignment = 1
     estimate_error = 1.25

@@ -26,7 +26,10 @@ def why_not_shift(shift: int) -> str:
 
 
 def why_not_scale(size: int, multiplier: int, shift: int) -> str:
-    """Return why values of magnitude `size`, scaled and with a zero point, leave 32 bits; '' if they do not."""
+    """Return why scaled values up to `size` leave 32 bits, '' if they do not.
+
+    Includes the zero point.
+    """
     shifted = size << max(shift, 0)
     if shifted >= 1 << 31 or shifted * multiplier >> 31 >= (1 << 31) - 256:
         return f"a multiplier of {multiplier} with a shift of {shift} leaves 32 bits"

@@ -1,4 +1,7 @@
-"""Arduino: a library with recursive layout (src/), and a sketch that prints the test's result to the serial port."""
+"""Arduino: a library with recursive layout (src/), and a sketch.
+
+The sketch prints the test's result to the serial port.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ def _version(content: Content) -> str:
 
 
 def _streamed(content: Content) -> str:
-    """Return the input of the streaming wake word's network: `window`, `frame`, `samples`, or '' for another input."""
+    """Return the kind of input of the streaming wake word's network.
+
+    `window`, `frame` or `samples`; '' for another input.
+    """
     (network,) = content.networks
     port = network.model["inputs"][0]
     kind = _STREAMED.get((port["dtype"], prod(port["shape"])), "")

@@ -81,7 +81,10 @@ class MelFrontend(Frontend):
 
     @property
     def corners_hz(self) -> list[float]:
-        """Frequencies of the filters' corners, mels + 2. Filter m rises from corner m, and ends at corner m + 2."""
+        """Frequencies of the filters' corners, mels + 2.
+
+        Filter m rises from corner m, and ends at corner m + 2.
+        """
         top = self.sample_rate / 2 if self.upper_hz is None else self.upper_hz
         low, high = (_to_mel(hertz, self.mel_scale) for hertz in (self.lower_hz, top))
         steps = self.mels + 1

@@ -98,7 +98,10 @@ def _features(
 
 
 def _tables(factors: Array, bias: Array) -> dict[str, Array]:
-    """Return 16-bit weights, biases that include half for rounding, and shifts. Raises StageError for a bad scale."""
+    """Return 16-bit weights, biases that include half for rounding, and shifts.
+
+    Raises StageError for a bad scale.
+    """
     largest = np.abs(factors).max(axis=1)
     shift = np.minimum(np.floor(np.log2(32767 / np.maximum(largest, 1e-30))), _MOST_SHIFT).astype(np.int64)
     scaled = np.rint(bias * 2.0**shift) + 2.0 ** (shift - 1)

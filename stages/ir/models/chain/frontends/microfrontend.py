@@ -1,6 +1,7 @@
-"""The C front end of TensorFlow's micro_speech, which micro wake word and most keyword networks are trained with.
+"""The C front end of TensorFlow's micro_speech.
 
-`frontend: {kind: microfrontend}`. All arithmetic is in integers:
+Micro wake word and most keyword networks are trained with it. `frontend: {kind: microfrontend}`. All arithmetic is in
+integers:
 
     window -> FFT -> energy -> mel filter bank -> square root -> noise reduction -> PCAN gain -> log
 
@@ -23,7 +24,10 @@ Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 class NoiseReduction(StrictModel):
-    """Subtraction of the estimated noise. `even_smoothing` and `odd_smoothing` are for even and odd channels."""
+    """Subtraction of the estimated noise.
+
+    `even_smoothing` and `odd_smoothing` are for even and odd channels.
+    """
 
     smoothing_bits: Annotated[int, Field(ge=0, le=16)] = 10
     even_smoothing: Unit = 0.025

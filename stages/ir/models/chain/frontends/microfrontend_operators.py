@@ -71,7 +71,10 @@ def _logarithms(b: SignalBuilder, options: MicroFrontend, signal: Tensor) -> Ten
 
 
 def _clipped(b: SignalBuilder, signal: Tensor, out_scale: float) -> Tensor:
-    """Append min(signal, 65535) / out_scale, as the C front end without its logarithm: features in float32."""
+    """Append min(signal, 65535) / out_scale: features in float32.
+
+    As the C front end without its logarithm.
+    """
     x = b.tensor("signal/float32", signal.shape, "float32")
     b.operator("CAST", [signal], [x])
     for op, value in (("MINIMUM", _LARGEST_SIGNAL), ("DIV", out_scale)):

@@ -23,7 +23,10 @@ _LARGEST = 0x7FFF
 
 @dataclass(frozen=True)
 class FilterBank:
-    """Mel filters as inputs of SignalFilterBank, in its order; spectrum bins `start` to `end` - 1 are read."""
+    """Mel filters as inputs of SignalFilterBank, in its order.
+
+    It reads the spectrum bins `start` to `end` - 1.
+    """
 
     tables: dict[str, Array]
     start: int

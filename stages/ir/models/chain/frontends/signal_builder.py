@@ -30,7 +30,11 @@ class SignalBuilder(ModelBuilder):
         return results[0]
 
     def framed(self, size: int, step: int) -> Tensor:
-        """Append the input `samples`, int16[1, frames * step], and its overlapping frames, int16[frames, size]."""
+        """Append the input `samples` and its overlapping frames.
+
+        samples  int16[1, frames * step]
+        result   int16[frames, size]
+        """
         samples = self.input("samples", (1, self.frames * step), "int16")
         framed = self.tensor("framed", (1, self.frames, size), "int16")
         results = [framed, self.tensor("framed/valid", (), "bool")]
