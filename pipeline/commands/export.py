@@ -268,7 +268,7 @@ def _forms(project: Project) -> dict[str, Form]:
         form = plugin_attribute(plugin, "FORM")
         if not isinstance(form, Form):
             raise PipelineError(
-                f"plug-in {plugin.display_name}: its FORM is not a form",
+                f"plug-in {plugin.display_name}: FORM has the wrong type",
                 hint="it must be a stages.delivery.export.form.Form",
             )
         forms[name] = form

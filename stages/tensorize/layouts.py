@@ -192,7 +192,7 @@ class _Choices:
                 yield _costs((read, home, copy), choices, [float("inf") if lacking else 0.0 for lacking in lacks])
 
     def of_layer(self, layer: Layer) -> list[Variable]:
-        """Return the layer's variables, images or not."""
+        """Return the variables of all tensors that the layer reads or writes."""
         reads: list[Variable] = [(layer.index, name) for name in dict.fromkeys(layer.inputs)]
         return reads + [(None, name) for name in layer.outputs]
 

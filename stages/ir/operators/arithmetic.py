@@ -79,7 +79,7 @@ class Add(Clamped):
         return 1 if self.op == "add" else -1
 
     def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
-        """Monotonic: rises with the first operand and, for ADD, with the second."""
+        """Return the output range: the results at both ends, since the layer is monotonic."""
         a, b = inputs
         low, high = (b.least, b.most) if self.sign > 0 else (b.most, b.least)
         return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
@@ -292,7 +292,7 @@ def _pair_model(combine: Callable[[float, float], float]) -> SingleOperatorModel
 
 
 def _called(name: str) -> Callable[[Any, Any], Any]:
-    """Body that is one Relax operator."""
+    """Return a function that builds a call of the Relax operator `name`."""
 
     def body(a: Any, b: Any) -> Any:
         from tvm import relax

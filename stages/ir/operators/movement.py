@@ -160,7 +160,7 @@ def _depth_to_space(operation: Operation) -> list[Shape]:
 def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
     shape, block = image_shape(operation.input(0)), operation.options(table)["block_size"]
     if block < 1:
-        raise Refused(f"has blocks of {block}x{block}")
+        raise Refused(f"has blocks of {block}x{block}; the size must be at least 1")
     return shape, block
 
 

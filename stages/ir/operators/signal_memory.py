@@ -216,7 +216,7 @@ def _overlapped(operation: Operation) -> list[Shape]:
     if len(x.shape) < 2:
         raise Refused(f"reads {listed(x.shape)} of {named(x)}; it takes frames along the axis before the last one")
     if FFT_TYPES.get(options["T"]) != x.dtype:
-        raise Refused(f"has the option T = {options['T']} and reads {x.dtype} (float32 = 0, int16 = 7)")
+        raise Refused(f"has the option T = {options['T']}, but reads {x.dtype}; T is 0 for float32, 7 for int16")
     if options["frame_step"] > x.shape[-1]:
         raise Refused(f"has frame_step = {options['frame_step']}, more than the {x.shape[-1]} samples of a frame")
     return [(*x.shape[:-2], x.shape[-2] * options["frame_step"])]

@@ -226,7 +226,7 @@ def tile(t: Translation, node: Node, x: TensorView) -> TensorView:
     x = t.materialized(x)
     repeats = t.constant_integers(node, 1, "the repeats")
     if len(repeats) != len(x.shape) or min(repeats, default=1) < 1:
-        raise Refused(f"repeats {listed(x.shape)} {listed(repeats)} times")
+        raise Refused(f"has the repeats {listed(repeats)}; {listed(x.shape)} needs one per axis, each at least 1")
     stored_repeats = permuted(repeats, x.order)
     inputs = [x.tensor, t.builder.constant(f"{node.outputs[0]}/repeats", np.array(stored_repeats, np.int32))]
     shape = [size * times for size, times in zip(x.tensor.shape, stored_repeats, strict=True)]

@@ -271,7 +271,10 @@ def test_integers_are_onnx_runtimes(case: str, tmp_path: Path) -> None:
     [
         (one("Pad", IMAGE, ints(0, 0, 9, 0, 0, 0, 0, 0), mode="reflect"), "reflects 9 elements of axis 2, which has 9"),
         (one("Expand", IMAGE, ints(5, 1, 1)), "expands [1, 6, 9, 7] to [5, 1, 1]"),
-        (one("Tile", IMAGE, ints(1, 2, 0, 1)), "repeats [1, 6, 9, 7] [1, 2, 0, 1] times"),
+        (
+            one("Tile", IMAGE, ints(1, 2, 0, 1)),
+            "has the repeats [1, 2, 0, 1]; [1, 6, 9, 7] needs one per axis, each at least 1",
+        ),
         (one("Slice", IMAGE, ints(0), ints(3), ints(1), ints(0)), "has the step 0"),
         (one("Einsum", (3, 3), drawn(1, 3), equation="ii,i->i"), "'ii,i->i'; two tensors, with each axis named once"),
         (one("Einsum", (3, 4), drawn(1, 3), equation="ab,a->a"), "which sums one tensor alone"),
