@@ -101,7 +101,7 @@ class Stage(ABC, Generic[C]):
         return self.provides or self.kind
 
     def wanted(self, options: Mapping[str, Any]) -> bool:
-        """Whether the recipe's options for `options_of` make it part of the chain."""
+        """Whether the recipe's options for `options_of` make it part of the sequence."""
         return True
 
     def parameters(self, config: C) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _parts(recipe: str) -> list[str]:
 
     members = load_recipes(recipe, root=current_project(), registry=registry_of(current_project()))
     if len(members) == 1:
-        return list(members[0].chain.names)
+        return list(members[0].sequence.names)
     return [member.variant for member in members]
 
 

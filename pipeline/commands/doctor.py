@@ -91,7 +91,7 @@ def targets_of(workspace: Workspace, named: Sequence[str]) -> list[Target]:
 
 
 def _tools(workspace: Workspace, targets: Sequence[Target]) -> list[dict[str, Any]]:
-    """Return a record per tool of the usual chain, with the cores that need it."""
+    """Return a record per tool of the default stages, with the cores that need it."""
     records: dict[str, dict[str, Any]] = {}
     for target in targets:
         for tool in _tools_of(workspace, target):
@@ -108,8 +108,8 @@ def install_tools(workspace: Workspace, targets: Sequence[Target]) -> None:
 
 
 def _tools_of(workspace: Workspace, target: Target) -> list[Tool]:
-    """Return the tools that the usual chain needs on a target."""
-    stages = [workspace.registry[kind] for kind in workspace.registry.chain]
+    """Return the tools that the default stages needs on a target."""
+    stages = [workspace.registry[kind] for kind in workspace.registry.default_stages]
     tools = [tool for stage in stages for tool in default_tools(stage, target)]
     return [tool for tool in tools if tool.group not in _OF_RECIPES]
 

@@ -134,7 +134,7 @@ def _streaming(loaded: LoadedRecipe, artifacts: Mapping[str, Artifact]) -> dict[
     """Return the layers by rows of tensorize's plan, if its artifact is stored."""
     from stages.report.streaming import streaming
 
-    for link in loaded.chain:
+    for link in loaded.sequence:
         path = artifacts[link.name].files / "plan.json" if link.name in artifacts else None
         if link.stage.role == "tensorize" and path is not None and path.is_file():
             return streaming(json.loads(path.read_text()))

@@ -145,7 +145,7 @@ def export(
             options |= {"weights": "caller", "blob_array": str(form.weights == "c").lower()}
         options = {f"stages.emit.{key}": value for key, value in options.items()}
         values = {**overrides, "set": with_assignments(overrides.get("set", ""), options)}
-        last = "verify" if "verify" in member.loaded.chain.names else "simulate"
+        last = "verify" if "verify" in member.loaded.sequence.names else "simulate"
         run = run_recipe(
             member.name,
             values,
@@ -189,7 +189,7 @@ def _is_shared(arenas: str, names: Sequence[str]) -> bool:
 def _recipe(name: str, project: Project, overrides: Mapping[str, str]) -> _Recipe:
     """Load a recipe. Raises PipelineError if it cannot be exported."""
     loaded = _single(load_recipes(name, root=project, registry=registry_of(project), variables=overrides))
-    missing = [kind for kind in ("emit", "compile", "simulate") if kind not in loaded.chain.names]
+    missing = [kind for kind in ("emit", "compile", "simulate") if kind not in loaded.sequence.names]
     if missing:
         raise PipelineError(
             f"recipe '{loaded.title}' has no stage {missing[0]}: it cannot be exported",

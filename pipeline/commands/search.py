@@ -190,7 +190,7 @@ def search(
         raise PipelineError(f"target {loaded.target.name} does not count instructions: nothing to compare")
     options = config.model_dump(mode="json", exclude_none=True, exclude={"kind"})
     limits = options.get("search", {})
-    last = "verify" if "verify" in loaded.chain.names else "simulate"  # a recipe may omit verify
+    last = "verify" if "verify" in loaded.sequence.names else "simulate"  # a recipe may omit verify
     budget = Budget(limits.get("max_loss", options.get("max_loss")), limits.get("ram"), limits.get("instructions"))
 
     def measure(candidate: Candidate) -> tuple[Measurement, RunResult | None]:

@@ -127,7 +127,7 @@ def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -
     plan = workspace.planner.plan(member)
     for kind in workspace.registry.kinds:
         if f"{plan.recipe}:{kind}" in words:
-            member.chain.until(kind)
+            member.sequence.until(kind)
     named = [action.kind for action in plan if f"{plan.recipe}:{action.kind}" in words]
     wholly = {plan.recipe, member.recipe.name, f"{plan.recipe}:{PUBLISH}"} & set(words)
     session = Session(workspace, plan, until=named[-1] if named and not wholly else "", executor=current_executor())
@@ -157,7 +157,7 @@ def _target_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: 
     titles = [f"{recipe}@{member.target.name}" for member in members]
     owners: dict[str, list[str]] = {}
     yield {"basename": recipe, "name": None, "doc": f"{recipe} on {len(titles)} targets", "task_dep": titles}
-    for kind in dict.fromkeys((*(kind for member in members for kind in member.chain.names), PUBLISH)):
+    for kind in dict.fromkeys((*(kind for member in members for kind in member.sequence.names), PUBLISH)):
         if f"{recipe}:{kind}" in words:
             yield {
                 "basename": recipe,

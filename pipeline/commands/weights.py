@@ -127,7 +127,7 @@ def _check_recipe(loaded: LoadedRecipe) -> None:
             f"the weights of recipe '{loaded.title}' are part of its code",
             hint="`stages: {emit: {weights: caller}}` makes them a blob (docs/how-to/update_weights.md)",
         )
-    if "verify" not in loaded.chain.names:
+    if "verify" not in loaded.sequence.names:
         raise PipelineError(
             f"recipe '{loaded.title}' has no stage verify", hint="a blob is verified before it is written"
         )

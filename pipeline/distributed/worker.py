@@ -29,8 +29,8 @@ from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import declare_operators, plugin_error
 from pipeline.plugins.registry import Registry, registry_of
 from pipeline.project import Project, current_project
-from pipeline.recipes.chain import Link
 from pipeline.recipes.model_entry import rebind_plugin_model
+from pipeline.recipes.stage_sequence import Link
 from pipeline.recipes.targets import load_targets
 from pipeline.remote.health import retry_disabled_stores
 from pipeline.runs.cache import StoreCache

@@ -29,8 +29,8 @@ from pipeline.keys.tools import Tools
 from pipeline.plugins.discovery import plugins_of
 from pipeline.plugins.importing import stage_error
 from pipeline.project import Project, project_of
-from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
+from pipeline.recipes.stage_sequence import Link
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.ir.models.sources import ModelSource
@@ -173,7 +173,7 @@ class Planner:
 
     def _plan(self, loaded: LoadedRecipe, until: str) -> Plan:
         actions: dict[str, Action] = {}
-        for link in loaded.chain.until(until):
+        for link in loaded.sequence.until(until):
             inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
             actions[link.name] = self._action(link, loaded, inputs)
         typed = [override for override in loaded.sources.overrides if not override.matrix_path]
@@ -353,7 +353,7 @@ def _options_entry(link: Link) -> str:
 def _tools(loaded: LoadedRecipe, until: str) -> list[Tool]:
     """Return the tools of a recipe's stages."""
     tools: list[Tool] = []
-    for link in loaded.chain.until(until):
+    for link in loaded.sequence.until(until):
         config = loaded.recipe.config(_options_entry(link)) or _defaults(link, loaded)
         with suppress(Exception):  # the plan reports exceptions of stages
             tools += link.stage.inputs(config, loaded.recipe.model, loaded.target).tools

@@ -1,7 +1,7 @@
-"""The registry: all stages, and the default chain.
+"""The registry: all stages, and the default sequence.
 
 Importing a stage package is cheap, since stages import heavy libraries in `run`. The registry loads in milliseconds.
-pipeline.recipes.chain applies the changes of a recipe to the default chain.
+pipeline.recipes.stage_sequence applies the changes of a recipe to the default sequence.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ PLACEMENT_KEYS = ("after", "use")
 
 
 class Registry:
-    """Stages by kind: the default chain in order, then further stages that recipes can insert.
+    """Stages by kind: the default sequence in order, then further stages that recipes can insert.
 
-    chain: stages of the default chain.
+    default_stages: stages of the default sequence.
     more: further stages.
     models: models of plug-ins, by name.
 
@@ -38,18 +38,18 @@ class Registry:
     """
 
     def __init__(
-        self, chain: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = (), models: Mapping[str, Plugin] | None = None
+        self, default: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = (), models: Mapping[str, Plugin] | None = None
     ) -> None:
         self.models = models or {}
         self._stages: dict[str, Stage[Any]] = {}
         provided: set[str] = set()
-        for stage in chain:
+        for stage in default:
             missing = [kind for kind in stage.consumes if kind not in provided]
             if missing:
                 raise ValueError(f"stage {stage.kind} consumes {missing}, which no stage before it provides")
             self._add(stage)
             provided.add(stage.role)
-        self.chain = tuple(self._stages)
+        self.default_stages = tuple(self._stages)
         for stage in more:
             self._add(stage)
 
@@ -74,7 +74,7 @@ class Registry:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of all stages: the default chain in order, then the others."""
+        """The kinds of all stages: the default sequence in order, then the others."""
         return tuple(self._stages)
 
     @property

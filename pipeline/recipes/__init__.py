@@ -1,1 +1,1 @@
-"""Recipes: lookup, extension, validation, targets, and the chain of stages."""
+"""Recipes: lookup, extension, validation, targets, and the stage sequence."""

@@ -65,7 +65,7 @@ def recipe_schema(registry: Registry) -> dict[str, Any]:
 
 def _placement(kind: str) -> dict[str, Any]:
     """Return the schema of `after` and `use`, the placement of a stage."""
-    after = "Name of the stage after which this stage runs. A stage of the default chain is moved."
+    after = "Name of the stage after which this stage runs. A stage of the default sequence is moved."
     return {
         "after": {"type": "string", "description": after},
         "use": {"const": kind, "description": "Kind of the stage that replaces this stage."},

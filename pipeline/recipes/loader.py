@@ -25,7 +25,6 @@ from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.matrix import Matrix, expand, select
 from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
-from pipeline.recipes.chain import Chain, chain_of
 from pipeline.recipes.model_entry import MODEL_SOURCES
 from pipeline.recipes.recipe import Recipe, recipe_model
 from pipeline.recipes.recipe_arguments import unknown_part_error
@@ -39,6 +38,7 @@ from pipeline.recipes.recipe_files import (
     recipe_names,
     shown_path,
 )
+from pipeline.recipes.stage_sequence import StageSequence, stage_sequence
 from pipeline.recipes.targets import load_targets
 from pipeline.recipes.validation import validation_error
 from pipeline.recipes.validation_cache import ValidationCache
@@ -73,7 +73,7 @@ class LoadedRecipe:
     recipe: Recipe
     target: Target
     sources: Sources
-    chain: Chain
+    sequence: StageSequence
     variant: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     all_variants: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ def _read(source: str | Path | Mapping[str, Any], project: Project) -> _ParsedRe
         path = find_recipe(str(source), project)
         first, name = load_document(path, shown_path(path, project)), default_name(path, project)
         check_name(first, path, project)
-    documents = _extends_chain(first, path, project)
+    documents = _extended_documents(first, path, project)
     data = documents[-1].data
     for document in reversed(documents[:-1]):
         # Names are not inherited, since each recipe has a build folder.
@@ -259,7 +259,7 @@ def _check(
     except OverridePathError as error:
         raise Sources(read.documents, tuple(applied)).override_error(error) from None
     sources = Sources(read.documents, (*applied, *placed))
-    chain = chain_of(data.get("stages"), registry, sources.error)
+    sequence = stage_sequence(data.get("stages"), registry, sources.error)
     try:
         recipe = recipe_model(registry).model_validate(cache.reuse(data, overrides))
     except ValidationError as error:
@@ -282,7 +282,7 @@ def _check(
         target = with_stack(targets[recipe.target], recipe.memory.stack)
     except StageError as error:
         raise sources.error(error.message, error.at) from None
-    return LoadedRecipe(recipe, target, sources, chain, path=read.path)
+    return LoadedRecipe(recipe, target, sources, sequence, path=read.path)
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str
     return checked
 
 
-def _extends_chain(first: Document, path: Path, project: Project) -> list[Document]:
+def _extended_documents(first: Document, path: Path, project: Project) -> list[Document]:
     """Return a recipe and all that it extends, nearest first. Raises RecipeError."""
     documents, seen = [first], [first.name]
     while True:

@@ -7,7 +7,7 @@
       emit: {use: my_emit, unroll: 2}              emit: {kind: my_emit, unroll: 2}
 
 The union's members are the `config` classes of the stages, each extended by its `kind`, so that an error is reported
-for one stage only. pipeline.recipes.chain decides which stages run, and in which order.
+for one stage only. pipeline.recipes.stage_sequence decides which stages run, and in which order.
 """
 
 from __future__ import annotations

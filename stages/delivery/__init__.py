@@ -1,1 +1,1 @@
-"""Packages after the chain: export into other build systems, and benchmarks of layers."""
+"""Packages after the stages: export into other build systems, and benchmarks of layers."""

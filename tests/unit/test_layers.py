@@ -21,7 +21,7 @@ PIPELINE = [
     *("recipes", "keys", "runs", "distributed", "api", "terminal", "commands", "wheel", "__main__"),
 ]
 # Groups of folders in stages/; each imports only from those before it. `base` is the definition of a stage.
-GROUPS = ("support", "ir", "backends", "lower", "base", "chain", "delivery")
+GROUPS = ("support", "ir", "backends", "lower", "base", "sequence", "delivery")
 # Modules and packages of stages/ir/; each imports only from those before it, for annotations too.
 IR = [
     *("__init__", "arrays", "tensor_layout", "relax_module", "packed", "model_info", "naming"),
@@ -32,7 +32,7 @@ WITHOUT_CIRCLES = (
     *("pipeline", "stages/ir", "stages/lower", "stages/delivery"),
     *(f"stages/{name}" for name in sorted(STAGES)),
 )
-# (importer, imported) of two stages of the chain.
+# (importer, imported) of two stages of the sequence.
 BETWEEN = {
     *(
         ("emit", "tensorize"),
@@ -78,7 +78,7 @@ def test_layers(folder: str, foreign: str) -> None:
 def group(module: str) -> str:
     """The group of a module of stages/."""
     first = [*module.split("."), ""][1]
-    return "chain" if first in STAGES else first
+    return "sequence" if first in STAGES else first
 
 
 def test_groups_of_stages_import_only_from_those_below_them() -> None:
@@ -97,7 +97,7 @@ def test_stages_know_nothing_of_each_other() -> None:
     pairs = {
         (module.split(".")[1], name.split(".")[1])
         for module, name in all_imported("stages")
-        if name.startswith("stages.") and group(module) == group(name) == "chain"
+        if name.startswith("stages.") and group(module) == group(name) == "sequence"
     }
     assert {(importer, imported) for importer, imported in pairs if importer != imported} == BETWEEN
 

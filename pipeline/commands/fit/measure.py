@@ -233,7 +233,7 @@ def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
 
     Raises RecipeError for another missing stage.
     """
-    names = [link.name for link in loaded.chain if link.stage.role == role]
+    names = [link.name for link in loaded.sequence if link.stage.role == role]
     if not names and role == "simulate":
         return ""
     if not names:

@@ -41,7 +41,7 @@ class Runtime:
     console         sources with printf; for benchmarks and tests, never in firmware
     compile_flags   for every file, in addition to the target's
     link_flags      for the link, in addition to the target's
-    linker_script   its text, '' for the tool chain's default
+    linker_script   its text, '' for the toolchain's default
     """
 
     sources: tuple[Path, ...]

@@ -1,4 +1,4 @@
-"""The instructions of a linked firmware, read with the objdump of its tool chain."""
+"""The instructions of a linked firmware, read with the objdump of its toolchain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Line:
 
 
 def disassembler(target: Target) -> Tool:
-    """Return the objdump of the target's tool chain."""
+    """Return the objdump of the target's toolchain."""
     packages = target.compiler.packages
     install = f"apt-get install {' '.join(packages)}" if packages else ""
     return Tool("objdump", command=binutil(target, "objdump"), install=install)

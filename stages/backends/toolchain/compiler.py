@@ -217,7 +217,7 @@ def link(
 
 
 def binutil(target: Target, name: str) -> str:
-    """Return a tool of the target's tool chain: `riscv64-unknown-elf-addr2line` for `addr2line`."""
+    """Return a tool of the target's toolchain: `riscv64-unknown-elf-addr2line` for `addr2line`."""
     command = target.compiler.command
     tool = command[: -len("gcc")] + name if command.endswith("gcc") else name
     return tool if shutil.which(tool) else name

@@ -102,7 +102,7 @@ class Tensor(BaseModel):
 
 
 def storage_of(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:
-    """Return the tensor at the end of the chain of aliases, and the offset in it in bytes.
+    """Return the tensor at the end of the aliases, and the offset in it in bytes.
 
     Raises ValueError for a cycle.
     """

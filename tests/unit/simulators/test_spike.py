@@ -102,6 +102,6 @@ def test_draft_that_the_tool_chain_does_not_know():
     with pytest.raises(StageError) as error:
         tools(core)  # every plan asks for them
     assert str(error.value).splitlines() == [
-        "extension rvp: draft '0.30' is unknown to the tool chain",
+        "extension rvp: draft '0.30' is unknown to the toolchain",
         "known: 0.9.11, 0.21; a new version is a file rvp-0.30.yaml beside theirs",
     ]

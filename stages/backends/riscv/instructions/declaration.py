@@ -168,7 +168,7 @@ def require_version(name: str, version: str) -> None:
     if version not in versions(name):
         file = file_of(name, version).name
         hint = f"known: {', '.join(versions(name))}; a new version is a file {file} beside theirs"
-        raise StageError(f"extension {name}: draft {version!r} is unknown to the tool chain", hint=hint, at=("target",))
+        raise StageError(f"extension {name}: draft {version!r} is unknown to the toolchain", hint=hint, at=("target",))
 
 
 @cache

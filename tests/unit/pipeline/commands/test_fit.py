@@ -214,7 +214,7 @@ def test_networks_and_boards_of_a_command_line(tmp_path: Path) -> None:
     calibrated = request(place, model="float.tflite")
     assert calibrated.notes == (CALIBRATED,) and calibrated.name == "float"
     loaded = calibrated.load(calibrated.targets[0], place, registry_of(place))
-    assert "ptq" in [link.name for link in loaded.chain]
+    assert "ptq" in [link.name for link in loaded.sequence]
     kept = request(place, model="float.tflite", set="stages.quantize.mode=prequantized")
     assert kept.notes == ()
 

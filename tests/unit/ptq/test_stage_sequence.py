@@ -31,15 +31,15 @@ def recipe(folder: Path, quantize: str, more: str = "") -> Path:
     return path
 
 
-def chain(path: Path) -> tuple[str, ...]:
-    return load_recipe(str(path), root=ROOT, registry=default_registry()).chain.names
+def names(path: Path) -> tuple[str, ...]:
+    return load_recipe(str(path), root=ROOT, registry=default_registry()).sequence.names
 
 
 def test_calibrate_puts_it_first(tmp_path: Path) -> None:
     usual = default_registry().kinds[1:]
-    assert chain(recipe(tmp_path, CALIBRATE)) == ("ptq", *usual)
-    assert chain(recipe(tmp_path, "{mode: prequantized}")) == usual
-    assert chain(recipe(tmp_path, "")) == usual
+    assert names(recipe(tmp_path, CALIBRATE)) == ("ptq", *usual)
+    assert names(recipe(tmp_path, "{mode: prequantized}")) == usual
+    assert names(recipe(tmp_path, "")) == usual
 
 
 MISTAKES = [

@@ -36,8 +36,8 @@ class Summary(FakeReport):
 
 
 @pytest.fixture
-def chained(project: FakeProject) -> FakeProject:
-    """The fake project with stages that are in no chain by themselves."""
+def project(project: FakeProject) -> FakeProject:
+    """The fake project with stages that are in no sequence by default."""
     project.registry = fake_registry(Strip(), OtherEmit(), Note())
     return project
 
@@ -48,24 +48,24 @@ def says(project: FakeProject, text: str) -> None:
 
 
 def names(project: FakeProject, name: str = "demo", **variables: str) -> tuple[str, ...]:
-    return load(project, name, **variables).chain.names
+    return load(project, name, **variables).sequence.names
 
 
-def test_an_inserted_stage_replaces_the_output_of_an_earlier_one(chained: FakeProject) -> None:
-    chained.run()
-    chained.ran()
-    says(chained, STRIP)
-    run = chained.run()
-    assert chained.ran() == ["strip", "compile", "report"]
+def test_an_inserted_stage_replaces_the_output_of_an_earlier_one(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    says(project, STRIP)
+    run = project.run()
+    assert project.ran() == ["strip", "compile", "report"]
     assert [stage.kind for stage in run.stages] == ["import", "emit", "strip", "compile", "report"]
     assert (run.artifacts["compile"] / "firmware.elf").read_text() == "O2 stripped 4 weights\n"
     # The artifact of the last stage with the role is published.
     assert (run.folder / "src/model.c").read_text() == "stripped 4 weights\n"
-    says(chained, "  strip: {after: emit, word: neat}\n")
-    chained.run()
-    assert chained.ran() == ["strip", "compile", "report"]
-    chained.recipe(RECIPE)
-    assert all(stage.cached for stage in chained.run().stages)
+    says(project, "  strip: {after: emit, word: neat}\n")
+    project.run()
+    assert project.ran() == ["strip", "compile", "report"]
+    project.recipe(RECIPE)
+    assert all(stage.cached for stage in project.run().stages)
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,24 @@ def test_an_inserted_stage_replaces_the_output_of_an_earlier_one(chained: FakePr
         ("  strip: false\n", "import emit compile report"),
     ],
 )
-def test_order(chained: FakeProject, text: str, expected: str) -> None:
-    says(chained, text)
-    assert names(chained) == tuple(expected.split())
+def test_order(project: FakeProject, text: str, expected: str) -> None:
+    says(project, text)
+    assert names(project) == tuple(expected.split())
 
 
-def test_a_stage_replaces_another(chained: FakeProject) -> None:
-    chained.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit: {use: other_emit, quality: 3}")
-    run = chained.run()
-    assert chained.ran() == ["import", "other_emit", "compile", "report"]
+def test_a_stage_replaces_another(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit: {use: other_emit, quality: 3}")
+    run = project.run()
+    assert project.ran() == ["import", "other_emit", "compile", "report"]
     assert [stage.kind for stage in run.stages] == ["import", "emit", "compile", "report"]
     assert (run.folder / "src/model.c").read_text() == "other 3\n"
     with pytest.raises(StageFailed) as caught:
-        chained.run(set="stages.emit.quality=-1")
+        project.run(set="stages.emit.quality=-1")
     # The error refers to the stage by its own kind.
     assert str(caught.value) == "set=stages.emit.quality=-1: emit: worse than nothing"
-    chained.edit("recipes/demo.yaml", "quality: 3", "unroll: 3")
-    assert "recipes/demo.yaml:6:27: unknown key 'unroll'\n" in refused(chained)
-    assert refused(chained).splitlines()[-1] == "known keys: quality, after, use"
+    project.edit("recipes/demo.yaml", "quality: 3", "unroll: 3")
+    assert "recipes/demo.yaml:6:27: unknown key 'unroll'\n" in refused(project)
+    assert refused(project).splitlines()[-1] == "known keys: quality, after, use"
 
 
 def test_disabled_stages(project: FakeProject) -> None:
@@ -119,10 +119,10 @@ def test_disabled_stages(project: FakeProject) -> None:
     [
         (
             "  strip: {after: emitt}\n",
-            "10:18: stages.strip.after: the chain has no stage 'emitt'; did you mean 'emit'?",
+            "10:18: stages.strip.after: the recipe has no stage 'emitt'; did you mean 'emit'?",
             "known stages: import, emit, compile, report",
         ),
-        ("  strip:\n", "10:3: stage 'strip' is not in the default chain and needs `after`", ""),
+        ("  strip:\n", "10:3: stage 'strip' is not in the default sequence and needs `after`", ""),
         (
             "  strip: {after: note}\n  note: {after: strip}\n",
             "11:17: `after` forms a cycle: strip -> note -> strip",
@@ -145,48 +145,48 @@ def test_disabled_stages(project: FakeProject) -> None:
         ),
     ],
 )
-def test_mistakes(chained: FakeProject, text: str, message: str, hint: str) -> None:
-    says(chained, text)
-    first, *_, last = refused(chained).splitlines()
+def test_mistakes(project: FakeProject, text: str, message: str, hint: str) -> None:
+    says(project, text)
+    first, *_, last = refused(project).splitlines()
     assert first.startswith(f"recipes/demo.yaml:{message}") and (not hint or last == hint)
 
 
-def test_an_extending_recipe_overrides_the_chain(chained: FakeProject) -> None:
-    says(chained, "  strip: {after: emit, word: neat}\n  report: false\n")
-    chained.recipe("schema: 1\nextends: demo\nstages: {report: {}, strip: {word: tidy}}\n", "child")
-    assert names(chained, "child") == ("import", "emit", "strip", "compile", "report")
-    assert load(chained, "child").recipe.config("strip").model_dump()["word"] == "tidy"  # type: ignore[union-attr]
-    chained.recipe("schema: 1\nextends: demo\nstages: {strip: false, report: }\n", "child")
-    assert names(chained, "child") == ("import", "emit", "compile", "report")
+def test_an_extending_recipe_overrides_the_sequence(project: FakeProject) -> None:
+    says(project, "  strip: {after: emit, word: neat}\n  report: false\n")
+    project.recipe("schema: 1\nextends: demo\nstages: {report: {}, strip: {word: tidy}}\n", "child")
+    assert names(project, "child") == ("import", "emit", "strip", "compile", "report")
+    assert load(project, "child").recipe.config("strip").model_dump()["word"] == "tidy"  # type: ignore[union-attr]
+    project.recipe("schema: 1\nextends: demo\nstages: {strip: false, report: }\n", "child")
+    assert names(project, "child") == ("import", "emit", "compile", "report")
     # Options are not handed on to another stage, its place is.
-    chained.recipe("schema: 1\nextends: demo\nstages: {strip: {use: other_emit, quality: 1}}\n", "child")
-    assert names(chained, "child") == ("import", "emit", "strip", "compile")
-    chained.recipe("schema: 1\nextends: child\nstages: {strip: {quality: 2}}\n", "grandchild")
-    assert load(chained, "grandchild").recipe.config("strip").model_dump()["quality"] == 2  # type: ignore[union-attr]
-    chained.recipe("schema: 1\nextends: child\nstages: {strip: {use: strip}}\n", "grandchild")
-    assert load(chained, "grandchild").recipe.config("strip").model_dump()["word"] == "stripped"  # type: ignore[union-attr]
+    project.recipe("schema: 1\nextends: demo\nstages: {strip: {use: other_emit, quality: 1}}\n", "child")
+    assert names(project, "child") == ("import", "emit", "strip", "compile")
+    project.recipe("schema: 1\nextends: child\nstages: {strip: {quality: 2}}\n", "grandchild")
+    assert load(project, "grandchild").recipe.config("strip").model_dump()["quality"] == 2  # type: ignore[union-attr]
+    project.recipe("schema: 1\nextends: child\nstages: {strip: {use: strip}}\n", "grandchild")
+    assert load(project, "grandchild").recipe.config("strip").model_dump()["word"] == "stripped"  # type: ignore[union-attr]
 
 
-def test_only_stages_of_the_recipe_can_be_asked_for(chained: FakeProject, doit: Doit) -> None:
+def test_only_stages_of_the_recipe_can_be_asked_for(project: FakeProject, doit: Doit) -> None:
     code, _, err = doit("run", "demo:strip")
     assert code != 0
     assert "the recipe has no stage 'strip'" in err and "known stages: import, emit, compile, report" in err
-    says(chained, STRIP)
+    says(project, STRIP)
     assert doit("run", "demo:strip")[0] == 0
-    assert chained.ran() == ["import", "emit", "strip"]
+    assert project.ran() == ["import", "emit", "strip"]
 
 
 def test_preflight_checks_see_the_artifacts_that_the_stage_will_read(
-    chained: FakeProject, monkeypatch: pytest.MonkeyPatch
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without strip's artifact, compile does not get emit's artifact instead."""
-    chained.run()
-    says(chained, STRIP)
+    project.run()
+    says(project, STRIP)
     seen: list[list[str]] = []
 
     def preflight(stage: Any, config: Any, model: Any, target: Any, root: Path, artifacts: Any) -> None:
         seen.append(sorted(artifacts))
 
-    monkeypatch.setattr(chained.registry["compile"].__class__, "preflight", preflight)
-    chained.run()
+    monkeypatch.setattr(project.registry["compile"].__class__, "preflight", preflight)
+    project.run()
     assert seen == [["import"]]
