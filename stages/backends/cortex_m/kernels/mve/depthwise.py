@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lanes import Lanes, constants_of, lanes_of
 from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, fields, group_count, is_plain, parts_of
-from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
+from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_not_centred_types, why_not_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,10 @@ class Depthwise3x3(DepthwiseKernel):
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride[1] > 2:
             return "only 3x3 windows without dilation and with stride 1 or 2 are supported"
         return why_not_pairs(centred_weights(view)[:, :8])
+
+    def overlays(self, view: LayerView) -> bool:
+        """Return whether results may replace the input; the line buffers hold the rows that windows still need."""
+        return same_bytes(view.inputs[0], view.outputs[0])
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from stages.backends.kernels.eight_bit import why_not_types, why_not_weights_order
+from stages.backends.kernels.eight_bit import same_bytes, why_not_types, why_not_weights_order
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import has_windows, rows_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
@@ -114,6 +114,10 @@ class Conv2d(_Gemm):
         if x.shape[0] != 1 and has_windows(view):
             return f"a batch of {x.shape[0]} with windows is not supported"
         return ""
+
+    def overlays(self, view: LayerView) -> bool:
+        """Return whether results may replace the input: a panel holds everything they depend on."""
+        return view.op.groups == 1 and same_bytes(view.inputs[0], view.outputs[0]) and not has_windows(view)
 
 
 class FullyConnected(_Gemm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.backends.kernels.eight_bit import centred_weights, why_not_types
+from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import one_rounding_of, rounds_once
 from stages.backends.riscv.kernels.rvp.strips import (
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from stages.ir.graph import LayerView
 
 
+_REGISTER_BYTES = 8  # of RV64; also a multiple of RV32's
+
+
 class DepthwiseConv2d(Kernel):
     """3x3 depthwise convolution, stride 1 and 2, on NHWC images, 4 * lanes channels at a time.
 
@@ -47,6 +50,13 @@ class DepthwiseConv2d(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view)
+
+    def overlays(self, view: LayerView) -> bool:
+        """Return whether results may replace the input.
+
+        A strip holds the columns that the next one needs too. Groups of channels must not overlap.
+        """
+        return same_bytes(view.inputs[0], view.outputs[0]) and view.op.out_channels % _REGISTER_BYTES == 0
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
