@@ -81,6 +81,11 @@ def _shallow(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> 
     return pointwise(draw, pixels, 4 if depth % 8 else 8, units, **fields)
 
 
+def _four_outputs(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """Shallow pixels with four outputs, for kernels whose registers have the outputs of several pixels."""
+    return _shallow(draw, pixels, depth, 4, **fields)
+
+
 def _whole(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
     """A window that is the image, for kernels of a single pixel."""
     return conv2d(draw, Window((2, pixels), (2, pixels)), depth, units, **fields)
@@ -98,6 +103,9 @@ PRODUCTS = (
     Product("whole images", _whole, pixels=5, depth=20, units=20, shifts=range(-30, 2, 4)),
     Product("single columns", pointwise, pixels=5, depth=20, units=3, shifts=(-12, -2, 1), whole=3, tied=3),
 )
+FOUR_OUTPUTS = Product(
+    "four outputs", _four_outputs, pixels=8, depth=8, units=1, shifts=range(-30, 2, 3), whole=4, tied=4
+)
 PLAIN = tuple(product.plain for product in PRODUCTS)
 # Sums and roundings are those of depthwise layers, whose bounds are searched there.
 ONE_CHANNEL = tuple(
@@ -114,7 +122,7 @@ ONE_CHANNEL = tuple(
 
 
 def mandatory() -> Iterator[Case]:
-    for product in (*PRODUCTS, *ONE_CHANNEL):
+    for product in (*PRODUCTS, FOUR_OUTPUTS, *ONE_CHANNEL):
         yield from product_cases(product)
     yield from _windows()
     yield from _lanes()

@@ -26,7 +26,10 @@ MOST_CHUNKS = 3  # of a row whose weights stay in registers
 
 
 class Pointwise(Kernel):
-    """Pointwise convolution with few inputs that reads pixels in place instead of panels."""
+    """Pointwise convolution with few inputs that reads pixels in place instead of panels.
+
+    With four outputs and rows of an even number of pixels, the lanes of RV64 compute two neighbouring pixels.
+    """
 
     name = "rvp.pointwise_s8"
     row_alignment = 1
@@ -40,18 +43,25 @@ class Pointwise(Kernel):
         return why_not_types(view) or why_not_shape(view, target) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        return {"params": packed(view, depth_of(view), target.word_bits, _blocks(view, target))}
+        pixels = _pixels(view, target)
+        params = packed(view, depth_of(view), target.word_bits // pixels, _blocks(view, target))
+        if pixels == 2:
+            params = params.repeat(2, axis=-1)
+            params[:, -1, 0, 0] &= 0x7FFFFFFF  # the mark of a wide block is in the upper lane only
+        return {"params": params}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.backends.riscv.kernels.rvp.pointwise_tir import pointwise
 
-        return pointwise(view, _blocks(view, target), target.word_bits // 32)
+        return pointwise(view, _blocks(view, target), target.word_bits // 32, _pixels(view, target))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions per block and pixel, plus 50 per block."""
-        chunks, lanes = depth_of(view) // 4, target.word_bits // 32
-        read = chunks if lanes == 1 else chunks + 1  # the chunks into every lane
-        return float(_blocks(view, target) * (rows_of(view) * (block_instructions(view, chunks) + read) + 50) + 60)
+        chunks, lanes, pixels = depth_of(view) // 4, target.word_bits // 32, _pixels(view, target)
+        # the chunks into every lane, or of two pixels
+        read = chunks if lanes == 1 else 3 * chunks - 2 if pixels == 2 else chunks + 1
+        turns = rows_of(view) // pixels
+        return float(_blocks(view, target) * (turns * (block_instructions(view, chunks) + read) + 50) + 60)
 
 
 def block_instructions(view: LayerView, chunks: int) -> int:
@@ -84,14 +94,20 @@ def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray
     return packing.pointwise_params(weights, run, *constants, word_bits, blocks)
 
 
+def _pixels(view: LayerView, target: Target) -> int:
+    """Return how many pixels' outputs share a register. Pairs need rows that begin at a multiple of 8 bytes."""
+    y = view.outputs[0]
+    return 2 if (target.word_bits, view.op.out_channels, y.shape[2] % 2) == (64, 4, 0) else 1
+
+
 def _blocks(view: LayerView, target: Target) -> int:
-    return int(view.op.out_channels // (target.word_bits // 8))
+    return int(view.op.out_channels // (target.word_bits // 8 // _pixels(view, target)))
 
 
 def why_not_shape(view: LayerView, target: Target) -> str:
     """Return why the kernel cannot read such pixels, '' if it can."""
     op, x = view.op, view.inputs[0]
-    block = target.word_bits // 8
+    block = target.word_bits // 8 // _pixels(view, target)
     if x.dtype != "int8" or op.weight_zero_point:
         return "the tensors are uint8; this kernel supports int8"
     if op.groups != 1:

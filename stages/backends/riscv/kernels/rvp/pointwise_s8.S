@@ -3,7 +3,8 @@
  *
  *   void rvp_pointwise_s8_c<C>(const int8_t *x, const int32_t *params, int8_t *out, int pixels, int stride, int blocks,
  *                              int clip);
- *   void rvp_pointwise_s8_p<C>(...)   for panels of one row (panel.h)
+ *   void rvp_pointwise_s8_p<C>(...)   for panels of one row (panel.h); p1: also for pairs of pixels
+ *   void rvp_pointwise_s8_two2(...)   for pairs of pixels of two chunks. RV64: a lane has a pixel's four channels
  *
  * A register has LANES lanes of 32 bits: 2 on RV64, 1 on RV32. A block is 4 * LANES output channels, in the registers' order of
  * gemm_s8.S.
@@ -142,7 +143,12 @@
 
 /* The chunks of a pixel into x and y, in every lane; the third is read when x is free. */
 .macro load_pixel
-    .if in_lanes
+    .if of_two
+    LX t0, 0(in)
+    LX y, REGISTER_BYTES(in)
+    pack x, t0, y
+    packu y, t0, y
+    .elseif in_lanes
     LX x, 0(in)
     .if chunks > 1
     LX y, REGISTER_BYTES(in)
@@ -234,10 +240,11 @@
 6:
 .endm
 
-/* `lanes`: whether chunks lie in every lane. */
-.macro pointwise name, chunks_of_a_pixel, lanes
+/* `lanes`: whether chunks lie in every lane; `two`: whether a lane has a pixel of two. */
+.macro pointwise name, chunks_of_a_pixel, lanes, two=0
     .set chunks, \chunks_of_a_pixel
     .set in_lanes, \lanes
+    .set of_two, \two
     .set pixel_bytes, chunks * (4 + (REGISTER_BYTES - 4) * in_lanes)
     function \name
     addi sp, sp, -FRAME_BYTES
@@ -303,3 +310,6 @@ pointwise rvp_pointwise_s8_c2, 2, 0
 pointwise rvp_pointwise_s8_p1, 1, 1
 pointwise rvp_pointwise_s8_p2, 2, 1
 pointwise rvp_pointwise_s8_p3, 3, 1
+#if LANES == 2
+pointwise rvp_pointwise_s8_two2, 2, 1, 1
+#endif

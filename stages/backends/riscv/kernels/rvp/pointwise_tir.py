@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 
 class Sizes(NamedTuple):
-    """Rows, chunks per row, blocks of 4 * lanes channels, lanes per register, row elements of y."""
+    """Rows, chunks per row, blocks of 4 * lanes channels, lanes per register, row elements of y.
+
+    With two `pixels` per register, each lane computes four channels of its own row.
+    """
 
     rows: int
     chunks: int
     blocks: int
     lanes: int
     width: int
+    pixels: int = 1
 
 
 def product(
@@ -42,11 +46,12 @@ def product(
 
     `activation(b, row, chunk, lane, k)` returns the factor of byte k of a chunk's weights.
     """
-    op, (rows, chunks, blocks, lanes, width) = view.op, sizes
+    op, (rows, chunks, blocks, lanes, width, pixels) = view.op, sizes
 
     def meaning(b: Any) -> None:
-        loops = (("block", blocks), ("row", rows), ("j", 4), ("lane", lanes))
-        with loop(*loops) as (block, row, j, lane):
+        loops = (("block", blocks), ("register", rows // pixels), ("j", 4), ("lane", lanes))
+        with loop(*loops) as (block, register, j, lane):
+            row, first = (register, lane * 4) if pixels == 1 else (register * pixels + lane, 0)
             store(b.acc, b.params[block, 0, j, lane], 0)
             with loop(("chunk", chunks), ("k", 4)) as (chunk, k):
                 weight = byte(b.params[block, 1 + chunk, j, lane], k)
@@ -57,7 +62,7 @@ def product(
             once = requantize_once(view, b.acc[0], multiplier, zero_point)
             scaled = select(mark == 0, once, requantize(b.acc[0], multiplier, rounder, mark, op.rounding))
             # Register j holds channels 0, 2, 1, 3 of the block in turn.
-            channel = block * (4 * lanes) + lane * 4 + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
+            channel = block * (4 * lanes) + first + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
             store(b.y, output(view, scaled), row, channel)
 
     operands = (
@@ -67,7 +72,7 @@ def product(
         accumulator(),
     )
     clip = clip_word(view)
-    arguments = (rows, width, blocks, clip)
+    arguments = (rows // pixels, width * pixels, blocks, clip)
     return Block(name, operands, meaning, function, lambda b: [getattr(b, x.name), b.params, b.y, *arguments])
 
 
@@ -76,24 +81,22 @@ def params_shape(sizes: Sizes) -> tuple[int, ...]:
     return sizes.blocks, 3 + sizes.chunks, 4, sizes.lanes
 
 
-def _image(view: LayerView, blocks: int, lanes: int) -> Block:
-    sizes = Sizes(rows_of(view), depth_of(view) // 4, blocks, lanes, view.op.out_channels)
+def pointwise(view: LayerView, blocks: int, lanes: int, pixels: int) -> Lowering:
+    """Build the layer: all pixels of all images."""
+    x, y, depth = view.inputs[0], view.outputs[0], depth_of(view)
+    sizes = Sizes(rows_of(view), depth // 4, blocks, lanes, view.op.out_channels, pixels)
+    kind = "c" if pixels == 1 else "p" if sizes.chunks == 1 else "two"
 
     def activation(b: Any, row: Any, chunk: Any, lane: Any, k: Any) -> Any:
         return widen(b.x[row, chunk * 4 + k])
 
-    x = Operand("x", (sizes.rows, depth_of(view)), view.inputs[0].dtype)
-    return product("image", view, x, sizes, activation, f"rvp_pointwise_s8_c{sizes.chunks}")
-
-
-def pointwise(view: LayerView, blocks: int, lanes: int) -> Lowering:
-    """Build the layer: all pixels of all images."""
-    block = _image(view, blocks, lanes)
+    pixels_of_x = Operand("x", (sizes.rows, depth), x.dtype)
+    block = product("image", view, pixels_of_x, sizes, activation, f"rvp_pointwise_s8_{kind}{sizes.chunks}")
     shapes = {operand.name: operand.shape for operand in block.operands}
     with Function("conv2d") as f:
-        x = f.input(0, shapes["x"], view.inputs[0].dtype)
+        source = f.input(0, shapes["x"], x.dtype)
         params = f.constant("params", shapes["params"], "int32")
-        out = f.output(0, shapes["y"], view.outputs[0].dtype)
+        out = f.output(0, shapes["y"], y.dtype)
         acc = f.scratch("acc", (1,), "int32")
-        f.place(block, x=x, params=params, y=out, acc=acc)
+        f.place(block, x=source, params=params, y=out, acc=acc)
     return f.lowering()
