@@ -274,8 +274,7 @@ class GroupSearch:
         if cost == inf or not all(self._may_replace(layer) for layer in layers if tensors[layer.output].place_of):
             return None
         pushed = source if self.network.is_pushed(first) else ""
-        alignments = tuple(self._alignments(layers).items())
-        schedule = outline(tuple(layers), tuple(tensors.items()), pushed, alignments)
+        schedule = outline(layers, tensors, pushed, self._alignments(layers))
         if not schedule.aligned or not schedule.intact:
             return None
         whole = [tensor.total * tensor.row_bytes for tensor in tensors.values() if tensor.whole and not tensor.place_of]

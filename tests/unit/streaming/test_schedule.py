@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,7 +11,7 @@ import pytest
 
 from stages.ir.graph import Graph
 from stages.lower.streaming.network import Described, RowNetwork
-from stages.lower.streaming.schedule import RowLayer, Schedule, has_unread_rows, simulate
+from stages.lower.streaming.schedule import RowLayer, Schedule, _places, has_unread_rows, outline, simulate
 from stages.lower.streaming.window import RowWindow
 
 FILL = 5
@@ -263,3 +264,18 @@ def test_an_output_overlaps_only_dead_rows_of_the_input() -> None:
                 _Overlapping(group, schedule, schedule.distance - 1)
             seen[1] += 1
     assert min(seen) > GROUPS // 10, seen
+
+
+def test_an_outline_of_parts_is_the_schedule_of_the_whole_group() -> None:
+    rng, seen = random.Random(7), dict.fromkeys(("divided", "overlapping", "misaligned", "refused"), 0)
+    for _ in range(GROUPS):
+        group, pushed = drawn_group(rng)
+        alignments = {layer.index: rng.choice([1, 1, 1, 2]) for layer in group.layers}
+        expected = simulate(group.layers, group.tensors, pushed, alignments)
+        found = outline(group.layers, group.tensors, pushed, alignments)
+        assert replace(found, progress={}) == replace(expected, firings=[], progress={})
+        seen["divided"] += len(_places(group.layers, group.tensors)) > 2
+        seen["overlapping"] += bool(found.distance)
+        seen["misaligned"] += not found.aligned
+        seen["refused"] += not found.intact
+    assert all(seen.values()), seen
