@@ -123,7 +123,7 @@ class Stage(ABC, Generic[C]):
         return ActionInputs()
 
     def preflight(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
-        """Preflight check: raise StageError for what `run` is certain to refuse.
+        """Preflight check: raise StageError for inputs that `run` is certain to refuse.
 
         Called before a plan runs, and again after its first stage. `made` has the folders of the existing artifacts, by
         kind. It must be cheap, and must not report errors that `run` would not.

@@ -194,8 +194,8 @@ class Store:
     def receive(self, key: str, fetch: Callable[[Path], dict[str, Any]]) -> Artifact | None:
         """Store the artifact of a key that was made elsewhere; None if the store cannot be written.
 
-        `bring(folder)` fills files/ and log.txt and returns the manifest; it is not called if another process has
-        stored the artifact meanwhile. Its exceptions pass through, but an OSError counts as the store's. Raises
+        `fetch(folder)` fills files/ and log.txt and returns the manifest; it is not called if another process has
+        stored the artifact meanwhile. Its exceptions pass through, but an OSError becomes a StoreError. Raises
         StoreError, DiskFullError.
         """
         if self._read_only_reason:
@@ -361,7 +361,7 @@ def _seal(folder: Path) -> dict[str, dict[str, Any]]:
     for name in sorted(_files_below(folder)):
         path = folder / name
         if path.is_symlink() or not path.is_file():
-            raise StoreError(f"an artifact may only have files; {name} is not one")
+            raise StoreError(f"{name}: an artifact may only have regular files")
         path.chmod(path.stat().st_mode & 0o555)
         listed[name] = {"sha256": hash_file(path), "size": path.stat().st_size}
     return listed

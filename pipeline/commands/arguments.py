@@ -1,4 +1,4 @@
-"""Arguments of all commands: what a `key=value` word selects, for help, completion and errors.
+"""Arguments of all commands: the words `key=value`, for help, completion and errors.
 
     key=value   selects: recipe=, target=, model=, days=; several values are separated by commas
     --flag      switches: --check, --json

@@ -57,7 +57,7 @@ class CommandMixin:
 
     group            the command's group in `doit help`, see pipeline.commands.help
     examples         command lines after `doit NAME`, with comments; `doit help` shows the first
-    names            what arguments without `=` name, '' if the command takes none
+    names            noun for arguments without `=`, such as `recipes`; '' if the command takes none
     names_shown      these arguments in help
     comma_lists      whether `a,b` means two names
     keys_help        descriptions in help of `NAME` and of keys, if the common ones do not fit
@@ -140,7 +140,7 @@ class CommandMixin:
 
 
 def selected_names(named: Sequence[str], values: Mapping[str, str], *keys: str) -> list[str]:
-    """Return the names, and those of the first key that is given: `a` and `target=b,c`."""
+    """Return `named`, and the names in the value of the first of `keys` that is given: `target=b,c`."""
     text = next((values[key] for key in keys if key in values), "")
     return [*named, *(name.strip() for name in text.split(",") if name.strip())]
 

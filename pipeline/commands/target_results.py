@@ -25,7 +25,7 @@ def print_results(
 ) -> list[Result]:
     """Call `work` with the values of each target, then print the results. Returns them.
 
-    file  `to=…: why it is for one target` if the command writes to a path that the user named, else ''
+    file  `to=…: REASON`, the start of the error for several targets, if the user named an output path, else ''
 
     Raises PipelineError, also for a StageError.
     """

@@ -84,7 +84,7 @@ def write_weights(
     to        path of the new file; '' for the default
 
     Returns {recipe, target, file, bytes, fingerprint, outputs: compared output values, reference}.
-    Raises PipelineError if the new model needs other code, with what differs; then nothing is written.
+    Raises PipelineError with the differences if the new model needs other code; then nothing is written.
     """
     loaded = load_recipe(recipe, root=project, registry=registry_of(project), variables=dict(overrides))
     _check_recipe(loaded)

@@ -135,7 +135,7 @@ class _Resolved:
 
 @dataclass(frozen=True)
 class StageIdentity:
-    """Parts of an action that do not depend on a recipe's files; fields as of Action."""
+    """Parts of an action that do not depend on a recipe's files; fields as in Action."""
 
     ingredients: Mapping[str, Any]
     tools: Mapping[str, ToolIdentity]

@@ -1,4 +1,4 @@
-"""When a failing remote store is disabled: it costs a run some seconds and one warning.
+"""Disable a failing remote store, so that it costs a run only some seconds and one warning.
 
 The state of a store holds for the whole process: a bench has a workspace per row.
 """

@@ -107,7 +107,7 @@ def _added(text: str, section: str, name: str, values: Mapping[str, Any]) -> str
     root = _root(text)
     node = _value(root, section)
     if node is None and root is not None and root.flow_style:  # type: ignore[attr-defined]
-        raise PipelineError(f"{FILE} is one mapping in braces", hint=f"add under {section}: {line}")
+        raise PipelineError(f"cannot add a row: {FILE} is one mapping in braces", hint=f"add under {section}: {line}")
     if node is None:
         return f"{text.rstrip()}\n{section}:\n  {line}\n"
     start, end = node.start_mark, node.end_mark

@@ -64,7 +64,7 @@ class Session:
     """Runs the actions of one plan, up to the stage `until` ('': all).
 
     Uses an executor, by default in this process. Methods may be called from several threads, each action from one.
-    log.txt gets what stages log, and for a cached stage what it logged when it ran. With `record`, the recipe's keys
+    log.txt gets the lines that stages log, for a cached stage those of its run. With `record`, the recipe's keys
     are noted for `doit explain`.
     """
 

@@ -1,1 +1,1 @@
-"""Cores, boards and accelerators: a folder for each architecture family, and what families share."""
+"""Cores, boards and accelerators: a folder for each architecture family, and shared code."""

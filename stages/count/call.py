@@ -24,7 +24,7 @@ _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
 class KernelCall:
     """A kernel with parameters for the layer of `view`, as the kernel sees it.
 
-    `estimate` is the kernel's own.
+    `estimate` is the kernel's cost estimate.
     """
 
     view: LayerView

@@ -17,7 +17,7 @@ def results(
 ) -> Generator[Any, None, None]:
     """Yield the results of `function` for each tuple of arguments, in order.
 
-    Raises what it raises. Running calls are awaited, except after an interruption.
+    Its exceptions propagate. Running calls are awaited, except after an interruption.
     """
     if begin is not None:
         waiting = [begin(f"{function.__module__}:{function.__name__}", values) for values in calls]

@@ -37,7 +37,7 @@ def counted_costs(
     """Return the costs for choosing the kernels of networks (quantize's graphs, with their contexts).
 
     All networks are for one core. `known` are counts to start with: signature -> variant -> instructions. `rom` has the
-    ROM bytes of the counted calls; without it objectives ignore bytes. Raises what `count` and tensorize raise.
+    ROM bytes of the counted calls; without it objectives ignore bytes. Exceptions of `count` and tensorize propagate.
     """
     counts = {layer: dict(row) for layer, row in (known or {}).items()}
     costs = Costs(counts, lower_bounds=True)

@@ -16,7 +16,7 @@ _PORT_FIELDS = ("dtype", "shape")
 
 
 def differences(old: Path, new: Path) -> Iterator[str]:
-    """Yield what differs between two emitted folders, the most general first. `old` and `new` are artifacts of emit."""
+    """Yield the differences of two emitted folders, the most general first. `old` and `new` are artifacts of emit."""
     models = [json.loads((folder / "model.json").read_text()) for folder in (old, new)]
     before, after = models
     if len(before["layers"]) != len(after["layers"]):

@@ -177,7 +177,7 @@ class Placer:
             region = self._rules[number].region
             if region != home.get(name, region) or (region in self._planned and name not in home):
                 raise StageError(
-                    f"memory rule {number + 1} puts {escape.name(name)} into {region}; the content of "
+                    f"memory rule {number + 1} cannot put {escape.name(name)} into {region}: the content of "
                     f"{home.get(name, region)} is planned with the accelerator's layers",
                     at=("memory", "rules", number, "region"),
                 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def reset_of(model: Model, name: str) -> dict[str, Any]:
     """Return C code that resets a state tensor: to one byte `value`, or to `times` copies of `rows`.
 
-    With `times` above 1, `place` is that of number `row`.
+    With `times` above 1, `place` is the address of copy number `row`.
     """
     data = model.graph.initial_state(name).tobytes()
     is_uniform = len({*data}) < 2

@@ -26,7 +26,7 @@ def group_c(model: Model, number: int, group: StreamedGroup) -> dict[str, Any]:
     name         of the function that runs the group
     first, last  its layers
     fields       of a structure with its state, if the caller passes the input by rows; else [] and local variables
-    start        the statements that begin, in a function of their own if there are fields
+    start        statements that initialize the group; a separate function if there are fields
     body         the statements that run all layers that can run
     """
     writer = _GroupC(model, group)
@@ -34,7 +34,7 @@ def group_c(model: Model, number: int, group: StreamedGroup) -> dict[str, Any]:
 
 
 def pushed_c(model: Model, group: StreamedGroup, by_rows: dict[str, Any]) -> dict[str, Any]:
-    """Return what the template needs to take rows from the caller: sizes, and the expression of a row's place."""
+    """Return the template's variables for rows from the caller: sizes, and the expression of a row's address."""
     tensor, writer = group.tensors[group.pushed], _GroupC(model, group)
     return {
         "group": by_rows,

@@ -9,7 +9,7 @@ if they differ from its type:
     NHWC4c       as NHWC, each pixel filled up to a multiple of 4 channels
     OHWI4i:4     convolution weights in 4 bits, two to a byte
 
-A capital letter is the rest of an axis outside of its blocks, which are small letters behind it. An axis is padded to a
+A capital letter is the rest of an axis outside of its blocks, which are small letters after it. An axis is padded to a
 multiple of its blocks; the content of the padding is undefined. '' is the order of the logical axes, for tensors of any
 rank.
 

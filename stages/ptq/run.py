@@ -216,7 +216,7 @@ def clipped(seen: Mapping[int, Range], counts: Mapping[int, Counts], clip: Clip)
 
 
 def by_percentile(share: float) -> Clip:
-    """Return a clip that keeps `share` percent of the values."""
+    """Return a function that clips a range so that `share` percent of the values remain."""
 
     def clip(seen: Range, counts: Counts) -> Range:
         total = int(counts.sum())
@@ -233,7 +233,7 @@ def by_percentile(share: float) -> Clip:
 
 
 def by_error(bits: int) -> Clip:
-    """Return a clip with the least squared error for `bits` bits, one end at a time."""
+    """Return a function that clips each end of a range for the least squared error with `bits` bits."""
 
     def clip(seen: Range, counts: Counts) -> Range:
         if not counts.any():

@@ -160,7 +160,7 @@ class _Lowering:
     def _float(self, operator: Operator) -> None:
         call = operator.call
         if len(operator.outputs) != 1:
-            raise operator.error("has several outputs; of float operators only SPLIT may")
+            raise operator.error("has several outputs; among float operators only SPLIT may have several")
         rows = float_rows(call.function)
         op = Float(kind=kind_of(call.op), function=call.symbol, macs=self._macs(operator), rows=rows)
         self.writer.layer(op, operator.inputs, operator.outputs[0])

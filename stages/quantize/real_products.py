@@ -127,7 +127,7 @@ def exact_multipliers(
 def overflowing(reals: Sequence[float], ends: Array, zero_point: int, dtype: str) -> int | None:
     """First unit with a sum whose result, with the zero point, exceeds int32; else None.
 
-    `ends` as of `exact_multipliers`. LiteRT converts such results unchecked, and from float64 the value depends on the
+    `ends` as in `exact_multipliers`. LiteRT converts such results unchecked, and from float64 the value depends on the
     machine. Sums of int16 inputs (`dtype`) have 64 bits and do not wrap. Those of more than 48 bits count as
     overflowing too, since LiteRT's product with a multiplier exceeds 64 bits.
     """

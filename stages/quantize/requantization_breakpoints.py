@@ -59,7 +59,7 @@ def requantization(
 ) -> tuple[Rounding, list[Fixed]]:
     """Rounding of a layer's sums, and multiplier and shift of each channel.
 
-    reals: the real multipliers; the other arguments as of `exact`. Exact if the sums are of integers and such a
+    reals: the real multipliers; the other arguments as in `exact`. Exact if the sums are of integers and such a
     multiplier exists. Else the nearest one: rounded once, or twice if the recipe asks for it for sums of real numbers.
     Raises OperatorError for scales that are out of range.
     """

@@ -30,7 +30,7 @@ def bilinear(
     """The two source positions of each of `size` outputs along an axis, and the second's share.
 
     With `integer` the share is in 1024ths (ComputeInterpolationValuesInteger), else a float32
-    (ComputeInterpolationValues). Raises ValueError if the reference would read behind the axis of `source` elements:
+    (ComputeInterpolationValues). Raises ValueError if the reference would read beyond the axis of `source` elements:
     rounded steps cause this on long ones.
     """
     options = align_corners and size > 1, half_pixel_centers

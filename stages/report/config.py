@@ -33,7 +33,7 @@ class ReportConfig(StageConfig):
 
     `classes` are names for the elements of the network's first output, in order. report.html shows them instead of
     numbers. `clock` (Hz, or such as 100M) turns a core's estimated cycles into milliseconds; a board has its own.
-    `detection` is for WAV files: what counts as a detection.
+    `detection` has the rules for detections in WAV files.
     """
 
     kind: Literal["report"] = "report"

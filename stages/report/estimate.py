@@ -67,7 +67,7 @@ def chosen_by(plan: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, A
 
 
 def choice_line(chosen: Mapping[str, Any]) -> str:
-    """`estimated cycles of the timing model cortex-m4, not instructions: 5 wait states in rom, …`."""
+    """Return `estimated cycles of the timing model cortex-m4, not instructions: 5 wait states in rom, …`."""
     return f"estimated {chosen['unit']} of the timing model {chosen['model']}, not instructions: {chosen['memory']}"
 
 
@@ -98,14 +98,14 @@ def line(cycles: Mapping[str, Any]) -> str:
 
 
 def in_time(cycles: Mapping[str, Any]) -> str:
-    """`34.9 ms at 120 MHz`, or `34.7 to 77.6 ms at 120 MHz`; '' without a clock."""
+    """Return `34.9 ms at 120 MHz`, or `34.7 to 77.6 ms at 120 MHz`; '' without a clock."""
     if not cycles["clock"]:
         return ""
     return f"{amount(cycles, 'milliseconds')} ms at {cycles['clock'] / 1e6:g} MHz"
 
 
 def energy_text(cycles: Mapping[str, Any]) -> str:
-    """`1,430 µJ`, or `690 to 1,430 µJ`; '' if it is unknown."""
+    """Return `1,430 µJ`, or `690 to 1,430 µJ`; '' if it is unknown."""
     energy = amount(cycles, "microjoules")
     return f"{energy} µJ" if energy else ""
 
@@ -116,12 +116,12 @@ def amount(figures: Mapping[str, Any], name: str) -> str:
 
 
 def span(estimate: float | None, least: float | None, most: float | None) -> str:
-    """Return the estimate, its bounds if only they are known, or ''."""
+    """Return the estimate, or its bounds if only these are known, or ''."""
     if estimate is not None:
         return short(estimate)
     return "" if least is None or most is None else f"{short(least)} to {short(most)}"
 
 
 def short(number: float) -> str:
-    """`1,240`, `40`, `5.41`, `0.123`: three digits, or all before the point; at most four decimals."""
+    """Return `1,240`, `40`, `5.41`, `0.123`: three digits, or all before the point; at most four decimals."""
     return f"{number:,.0f}" if number >= 100 else f"{round(number, 4):.3g}"

@@ -26,7 +26,7 @@ class Latency:
 
     @property
     def text(self) -> str:
-        """`40 ms`, or `12.1 to 31 ms`."""
+        """Text: `40 ms`, or `12.1 to 31 ms`."""
         return f"{span(self.least if self.least == self.most else None, self.least, self.most)} ms"
 
 

@@ -156,7 +156,7 @@ def _verdict(verify: dict[str, Any]) -> str:
 
 
 def accuracy_line(accuracy: dict[str, Any], reference: str) -> str:
-    """`97.8 % (352 of 360 samples), LiteRT 97.8 %, same class in 360 of 360`."""
+    """Return `97.8 % (352 of 360 samples), LiteRT 97.8 %, same class in 360 of 360`."""
     total = accuracy["images"]
     ours, agree = (round(accuracy[key] * total) for key in ("ours", "agree"))
     theirs = percent_of(round(accuracy["litert"] * total), total)
@@ -171,7 +171,7 @@ def percent_of(count: int, total: int) -> str:
 
 
 def _divided(blocks: list[dict[str, Any]], part: str) -> str:
-    """` (rom 8,000, dtcm 1,000 copied from rom at start)` for several regions or copied blocks, else ''."""
+    """Return ` (rom 8,000, dtcm 1,000 copied from rom at start)` for several regions or copied blocks, else ''."""
     mine = [block for block in blocks if block["part"] == part and block["bytes"]]
     copied = [f" copied from {block['loaded_from']} at start" if block["loaded_from"] else "" for block in mine]
     sizes = [f"{block['region']} {block['bytes']:,}{note}" for block, note in zip(mine, copied, strict=True)]
@@ -194,7 +194,7 @@ def _distance(measured: dict[str, Any], layers: list[dict[str, Any]]) -> str:
 
 
 def _percent(share: float) -> str:
-    """`0.052 %`, `100 %`."""
+    """Return `0.052 %`, `100 %`."""
     percent = 100 * share
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
 
@@ -209,7 +209,7 @@ def _widths(legalize: dict[str, Any]) -> str:
 
 
 def _simplified(rewrites: list[dict[str, Any]], before: int, after: int) -> str:
-    """`from 7,489,664 to 3,916,997 MACs; channels removed from 19 layers, 2 layers removed`."""
+    """Return `from 7,489,664 to 3,916,997 MACs; channels removed from 19 layers, 2 layers removed`."""
     fewer = {name for rewrite in rewrites if rewrite["rule"] == "channels" for name in rewrite["layers"]}
     removed = sum(rewrite["rule"] != "channels" for rewrite in rewrites)
     changes = [f"channels removed from {len(fewer)} layers"] if fewer else []

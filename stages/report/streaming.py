@@ -1,4 +1,4 @@
-"""Layers that run by rows: what they save and cost, and each streamed group."""
+"""Layers that run by rows: their savings and costs, and each streamed group."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def rows_by_layer(plan: Mapping[str, Any]) -> dict[int, dict[str, int]]:
 
 
 def effect_line(effect: Mapping[str, Any]) -> str:
-    """`layers 0 to 3 by rows: tensors 40,992 B instead of 55,296 (-26 %), estimated +0.4 % instructions`."""
+    """Return `layers 0 to 3 by rows: tensors 40,992 B instead of 55,296 (-26 %), estimated +0.4 % instructions`."""
     if effect["reason"]:
         return f"no layer runs by rows: {effect['reason']}"
     return f"{_layers(effect['groups'])} by rows: tensors {_saving(effect)}{_cost(effect, effect['cost'])}"
 
 
 def group_line(group: Mapping[str, Any]) -> str:
-    """`layers 0 to 3: 1 row per call, 40,992 B instead of 55,296 (-26 %); ends because …`."""
+    """Return `layers 0 to 3: 1 row per call, 40,992 B instead of 55,296 (-26 %); ends because …`."""
     overlaps = ", output may overlap its input" if group.get("overlaps") else ""
     return f"{_layers([group])}: {_rows(group)} per call, {_saving(group)}{overlaps}; ends because: {group['ends']}"
 

@@ -53,7 +53,7 @@ class Chosen:
     offload       programs of the accelerator's layers, once they are planned
     rom           the price of ROM bytes, if the objective has one
     groups        groups of layers that run by rows, and `streamed`, their calls by layer index
-    streaming     what they save and cost; None without groups, unless the recipe asks for rows
+    streaming     bytes saved and instructions added by rows; None without groups, unless the recipe asks for rows
     """
 
     graph: Graph

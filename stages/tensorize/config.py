@@ -27,7 +27,7 @@ class TensorizeConfig(StageConfig):
 
     rules           kernels for layers, the first match decides
     arena_limit     bytes: kernels whose scratch exceeds it are not chosen; `memory.arena_limit` sets it
-    requantize      what computes 8-bit outputs from an accelerator's sums, core or engine; by default the
+    requantize      unit that computes 8-bit outputs from an accelerator's sums: core or engine; by default the
                     accelerator's first requantizer
     narrow_weights  pack weights that fit 4, 2 or 1 bits in ROM and unpack them into scratch before their layer
     optimize_for    the objective of kernel selection (stages.tensorize.objective, stages.tensorize.rom_tradeoff)

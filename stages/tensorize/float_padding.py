@@ -29,7 +29,7 @@ def is_padding(block: Any) -> bool:
 
 
 def is_sum(block: Any) -> bool:
-    """Return whether a block adds to what it has stored."""
+    """Return whether a block adds to its stored result."""
     value: Any = getattr(block.body, "value", None)
     return type(value).__name__ == "Add" and str(value.ty.dtype) == "float32"
 

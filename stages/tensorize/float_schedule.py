@@ -225,7 +225,7 @@ def _try(step: Any, *arguments: Any) -> bool:
 def with_vector_extremes(func: Any) -> Any:
     """Return the PrimFunc with fmaxf and fminf for extremes of a float32 value and a constant.
 
-    They are exact for the constants that are replaced. `v > c ? v : c` is c for a NaN v, as of fmaxf. Zeros of
+    They are exact for the constants that are replaced. `v > c ? v : c` is c for a NaN v, as with fmaxf. Zeros of
     different signs differ only for a maximum with -0 and a minimum with 0.
     """
     import math
@@ -250,7 +250,7 @@ def with_late_extremes(func: Any) -> Any:
 
     GCC vectorizes neither choices nor fmaxf for MVE, and so not the sums before them.
 
-    The function has those of `with_vector_extremes`.
+    `func` is a result of `with_vector_extremes`.
     """
     import tvm_ffi
     from tvm import tirx

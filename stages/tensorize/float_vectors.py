@@ -22,7 +22,7 @@ _VECTORIZED = {"Add", "Sub", "Mul", "tirx.pow"}
 
 
 def with_float_vectors(func: Any, *, is_vectorized: bool, reduces: bool) -> Any:
-    """Return the scheduled PrimFunc with the attribute.
+    """Return the scheduled PrimFunc, marked as VECTORS or SCALAR if it has float arithmetic.
 
     is_vectorized  the compiler vectorizes its reduction
     reduces        it has a reduction; without one, GCC vectorizes sums and products

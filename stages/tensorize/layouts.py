@@ -1,6 +1,6 @@
 """Choose the layout of each tensor together with the kernels that compute the layers.
 
-Each image is written in one layout, and each layer reads it in one. A layer costs what its cheapest kernel takes for
+Each image is written in one layout, and each layer reads it in one. A layer's cost is that of its cheapest kernel for
 these layouts. A tensor costs a transform for each other layout in which it is read. The choice minimizes the sum over
 the graph (`stages.tensorize.elimination`):
 

@@ -37,7 +37,7 @@ def widened_bytes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 
 def packable(plan: LayerPlan, packed: Mapping[str, np.ndarray]) -> Packable | None:
-    """Return what `narrowed_layer` would change; None if nothing."""
+    """Return the effect of `narrowed_layer`, None if it changes nothing."""
     bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
         return None

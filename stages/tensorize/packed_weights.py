@@ -56,7 +56,7 @@ class _RamLimit:
 def fit_to_ram(
     context: PassContext, unpacked: Callable[[], Chosen], packed: Callable[[frozenset[str]], Chosen]
 ) -> Chosen:
-    """Return what `packed` decides, with as many layers unpacked as RAM requires.
+    """Return the decision of `packed`, with as many layers unpacked as RAM requires.
 
     unpacked  decides with all weights unpacked
     packed    decides with the weights of these layers unpacked, and others packed if worth it

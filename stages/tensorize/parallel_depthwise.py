@@ -43,7 +43,7 @@ class _Part:
 class Merged:
     """The graph with a merged layer, and the names of replaced and new layers.
 
-    Replaced layers do not include views. Replaced layers do not include views.
+    Replaced layers do not include views.
     """
 
     graph: Graph

@@ -115,11 +115,11 @@ class TensorizePlan(_Model):
                   report
     unit          unit of costs: instructions or cycles
     objective     optimize_for of the recipe
-    requantize    what computes an accelerator's outputs: core or engine
-    requantizers  what else could (the option `requantize`)
+    requantize    unit that computes an accelerator's outputs: core or engine
+    requantizers  the other possible units (option `requantize`)
     counted       number of counted calls
     groups        groups of layers that run by rows
-    streaming     what they save and cost; None without groups, unless the recipe asks for rows
+    streaming     bytes saved and instructions added by rows; None without groups, unless the recipe asks for rows
     """
 
     format: int = FORMAT

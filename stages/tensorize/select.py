@@ -33,8 +33,8 @@ AS_GOOD = 1.01
 class Choice:
     """A kernel with its parameters, the reason for it, and the rejected alternatives.
 
-    instead   names the kernel and the one that the arena limit excluded; '' if the limit decided nothing
-    distance  of an engine's own arithmetic, None if exact
+    instead   `A instead of B` if the arena limit excluded the kernel B, else ''
+    distance  of the engine's arithmetic from LiteRT's, None if exact
     worth     the cost with the objective's price of bytes, None if only speed counts
     """
 

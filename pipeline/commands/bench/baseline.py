@@ -91,7 +91,7 @@ def parse_baseline(text: str) -> Baseline | None:
 def parse_checkouts(text: str, headers: Mapping[str, str]) -> dict[str, Path]:
     """Parse `peer=NAME=PATH,NAME=PATH`.
 
-    `headers` has a file of each checkout by name. Raises PipelineError.
+    `headers`: by name, a file that the checkout must have. Raises PipelineError.
     """
     folders = {}
     for part in _SEPARATOR.split(text) if text else ():
@@ -111,7 +111,7 @@ def _unknown(name: str, known: Iterable[str]) -> PipelineError:
 
 
 def checkout(name: str, place: str, header: str) -> Path:
-    """Return the folder of a checkout that has the file `header`. Raises PipelineError."""
+    """Return the folder of a checkout. Raises PipelineError if it lacks the file `header`."""
     folder = Path(place).expanduser().resolve()
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"

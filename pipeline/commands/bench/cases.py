@@ -91,7 +91,7 @@ def select(cases: list[Case], only: str, targets: str, known_targets: Iterable[s
         raise PipelineError(f"only={escape.name(only)}: no row matches", hint=list_known("rows", rows))
     matches = [case for case in matches if not target_names or case.target in target_names]
     if not matches:
-        raise PipelineError(f"target={escape.name(targets)}: no selected row is measured on them")
+        raise PipelineError(f"target={escape.name(targets)}: no selected row has such a target")
     return matches
 
 

@@ -68,7 +68,7 @@ class Row:
 
     @property
     def kind(self) -> str:
-        """Whether models are fitted to the row."""
+        """Use of the row: `fit`, `held out` or `not compared`."""
         return "not compared" if not self.compared else "fit" if self.measurement.fit else "held out"
 
     @property
@@ -99,7 +99,7 @@ class Outcome:
 
     @property
     def error(self) -> float | None:
-        """Predicted by published cycles, minus 1; None without a prediction, or if the two are not comparable."""
+        """Predicted / published cycles - 1; None without a prediction, or if the two are not comparable."""
         if self.result is None or self.result.cycles is None or not self.row.compared:
             return None
         return self.result.cycles[1] / self.row.published - 1
@@ -190,9 +190,8 @@ def silicon_rows(project: Project) -> list[Row]:
 def target_of(row: Measurement, silicon: Silicon, targets: Mapping[str, Target]) -> Target | None:
     """Return the core of a row's chip as a target.
 
-    It has the wait states of the chip and the machine flags of the row. If the core is a timing model, it is the first
-    target with that model. None if there is no such core. Firmline's networks are made for the board that was measured,
-    if it is known.
+    The target has the wait states of the chip and the machine flags of the row. If the chip names a timing model, it is
+    the first target with this model; for rows of Firmline's networks, the measured board. None if there is none.
     """
     chip = silicon.chips[row.chip]
     board = targets.get(row.chip.removesuffix(RESET)) if row.code == FIRMLINE else None
@@ -257,7 +256,7 @@ def _outcomes(
 
 
 def why_not(row: Row, folders: Mapping[str, Path]) -> str:
-    """Return what a row needs before it can run; '' if nothing."""
+    """Return what is missing to run a row, '' if nothing."""
     code = row.measurement.code
     if row.target is None:
         return f"no target has the core {row.core}"
@@ -271,7 +270,7 @@ def why_not(row: Row, folders: Mapping[str, Path]) -> str:
 
 
 def folder_of(row: Row, folders: Mapping[str, Path]) -> Path | None:
-    """Return the checkout of a row's version if it has a name, else that of its code; None without both."""
+    """Return the checkout of the repository that a row's version names, else that of its code; None without both."""
     return folders.get(_repository(row), folders.get(row.measurement.code))
 
 
@@ -302,7 +301,7 @@ def run_row(row: Row, folder: Path | None, workspace: Workspace) -> Result:
 def built_row(row: Row, folder: Path | None, workspace: Workspace) -> Path:
     """Return a row's linked program.
 
-    It reads the counter before and after the measured call. Raises StageError.
+    The program reads the counter before and after the measured call. Raises StageError.
     """
     from stages.delivery.bench.silicon.run import built
 

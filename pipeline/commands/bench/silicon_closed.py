@@ -40,7 +40,7 @@ _LAST = "simulate"
 def closed_table(chips: Collection[str], workspace: Workspace) -> Table:
     """Return a line per row of closed code on these chips.
 
-    No estimate is computed for it: stored ones are shown.
+    Shows stored estimates; computes none.
 
     Tools differ in what they compute, so the table has no ratio.
     """

@@ -50,7 +50,7 @@ class Difference:
 
     names     how messages call the two sides
     layers    empty if the sides count different things
-    counters  what each side counts
+    counters  the unit that each side counts
     counted   heading of the layers' figures; `cycles / instructions` for a report of an accelerator and one of a core:
               in the simulator, a cycle is an instruction of the core
     notes     totals that are not compared, and why

@@ -17,12 +17,12 @@ class Row:
     verdict       FITS, TOO_LARGE, REFUSED (a stage cannot build the network for this board), NOT_MEASURED (a tool is
                   missing), or CRASHED (a fault of a stage)
     *_bytes       RAM and ROM as `doit run` reports them; `available` is all memory of the board for each. RAM has the
-                  measured stack. For a board that does not fit, they are what the linker needs, with the reserved stack
+                  measured stack. For a board that does not fit, they are the linker's sizes, with the reserved stack
     missing_*     bytes above the capacity, 0 for a board that fits
     regions       as in sizes.json, with the reserved stack and the lengths of the board
     estimated_*   of one inference. `least` and `most` bound the time in ms and the energy in µJ; `estimated_ms` and
                   `estimated_uj` are None if the board's wait states are not known. Energy needs the board's power
-    timing        what the cycles are from: a timing model, or an accelerator; '' without cycles
+    timing        source of the cycles: a timing model, or an accelerator; '' without cycles
     accuracy      of the timing model on silicon (stages/backends/timing/accuracy.py), None if it was not compared
     instructions  of one inference: counted, or (without a simulation) expected for its layers
     expected_instructions  of its layers, by tensorize's costs

@@ -76,12 +76,12 @@ def fit_table(request: Request, rows: Sequence[Row], width: int) -> FitTable:
 
 
 def title(request: Request, rows: Sequence[Row]) -> str:
-    """`kws: fits 14 of 17 boards`."""
+    """Return the title: `kws: fits 14 of 17 boards`."""
     return f"{escape.name(request.name)}: {summary(rows)}"
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """`fits 14 of 17 boards`."""
+    """Return `fits 14 of 17 boards`."""
     count = sum(row.verdict == FITS for row in rows)
     return f"fits {count} of {len(rows)} board{'s' if len(rows) > 1 else ''}"
 
@@ -103,14 +103,14 @@ def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def limited(row: Row) -> str:
-    """`nucleo-f030r8: needs set=memory.arena_limit=6512 in doit run, which costs 4.1 % more instructions`."""
+    """Return `nucleo-f030r8: needs set=memory.arena_limit=6512 in doit run, which costs 4.1 % more instructions`."""
     cost = "no more" if not row.extra or row.extra < 0.0005 else f"{100 * row.extra:.1f} % more"
     option = f"set=memory.arena_limit={row.arena_limit}"
     return f"{escape.name(row.board)}: needs {option} in doit run, which costs {cost} instructions"
 
 
 def verdict(row: Row) -> str:
-    """`fits`, `fits, limited`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
+    """Return `fits`, `fits, limited`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
     missing = (("RAM", row.missing_ram_bytes), ("ROM", row.missing_rom_bytes))
     parts = [f"{count:,} bytes {name}" for name, count in missing if count]
     if row.arena_limit is not None:
@@ -119,7 +119,7 @@ def verdict(row: Row) -> str:
 
 
 def memory(row: Row, *, ram: bool) -> str:
-    """`10,028 of 640K`; `-` if the used bytes are unknown."""
+    """Return `10,028 of 640K`; `-` if the used bytes are unknown."""
     used, available = (row.ram_bytes, row.ram_available_bytes) if ram else (row.rom_bytes, row.rom_available_bytes)
     return f"{'-' if used is None else f'{used:,}'} of {_size(available or 0)}"
 
@@ -137,7 +137,7 @@ def time(row: Row) -> str:
 
 
 def energy(row: Row) -> str:
-    """`1,430 µJ` or `690 to 1,430 µJ`; '' if the board's power is unknown."""
+    """Return `1,430 µJ` or `690 to 1,430 µJ`; '' if the board's power is unknown."""
     amount = span(row.estimated_uj, row.least_uj, row.most_uj)
     return f"{amount} µJ" if amount else ""
 

@@ -29,7 +29,7 @@ class Network:
 
 
 def network_of(artifacts: Sequence[Artifact]) -> Network | None:
-    """Return the network of a run's artifacts, in the order of its stages; None if none has a graph."""
+    """Return the network in a run's artifacts (in stage order); None if none has a graph."""
     files: dict[str, Path] = {}
     for artifact in artifacts:
         files |= {name: artifact.files / name for name in _FILES if (artifact.files / name).is_file()}

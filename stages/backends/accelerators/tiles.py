@@ -121,8 +121,8 @@ def why_not_tiled(view: LayerView) -> str:
 def reads(view: LayerView, tile: Tile) -> tuple[InputRegion, ...]:
     """Return the input region of each input, for a layer that can be tiled.
 
-    Convolutions, pools and fully connected layers read what their windows need. All others read the rows and channels
-    that they write.
+    Convolutions, pools and fully connected layers read their windows. All others read the rows and channels that they
+    write.
     """
     return tuple(_read(view, tile, tensor) for tensor in view.inputs)
 
@@ -151,7 +151,7 @@ def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int
 
 
 def channel_group(view: LayerView) -> tuple[int, int]:
-    """Return how many output channels share input channels, and the number of those; 0: all."""
+    """Return how many output channels share input channels, and how many input channels they share; 0: all."""
     op: Any = view.op
     if isinstance(op, DepthwiseConv2D):
         return op.depth_multiplier, 1

@@ -181,7 +181,7 @@ def _answering(place: str) -> Iterator[None]:
 
 def _flood(place: str) -> StageError:
     message = f"the GDB server at {place} prints without an end: more than {MOST_PRINTED >> 20} MiB for one command"
-    return StageError(message, hint="have it print less (a log level, semihosting), or look for what repeats")
+    return StageError(message, hint="lower its log level, turn semihosting off, or find the repeated line")
 
 
 def _halt(gdb: Gdb, place: str) -> None:

@@ -39,7 +39,7 @@ def symbols(elf: Path) -> dict[str, int]:
 class Served:
     """Answer the requests of one program, with files in its folder.
 
-    `exit_code` is None until it ends; `counter` is what it counts, by number.
+    `exit_code` is None until it ends; `counter` is the number of its counter (COUNTERS of the family).
     """
 
     def __init__(self, gdb: Gdb, folder: Path, named: dict[str, int], word_bytes: int) -> None:
@@ -114,7 +114,7 @@ class Served:
         self._written += count
         if count > _MOST_MOVED or self._written > _MOST_WRITTEN:
             message = f"the firmware writes {count:,} bytes, after {self._written - count:,}: its memory is damaged"
-            raise StageError(message, hint="or its output has no end")
+            raise StageError(message, hint="or its output is endless")
         moved = self._folder / _MOVED
         moved.unlink(missing_ok=True)
         self._gdb.console(

@@ -47,7 +47,7 @@ class Copy:
 
 
 def copy_of(view: LayerView) -> Copy:
-    """Return the copy of a Move, except for a resize or a change of layout."""
+    """Return a Move as a copy. Not for a resize or a change of layout."""
     x, y, params = view.inputs[0], view.outputs[0], view.op.params
     into, out_of = logical_strides(y), logical_strides(x)
     kind = view.op.kind
@@ -72,7 +72,7 @@ def whole_of(view: LayerView) -> Copy:
 
 
 def slide_of(view: LayerView) -> Copy:
-    """Return the copy of a slide, from its state to its state."""
+    """Return the copy of a slide, within its state."""
     (state,), op = view.states, view.op
     row = prod(state.shape[op.axis + 1 :])
     window = row * state.shape[op.axis]

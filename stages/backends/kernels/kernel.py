@@ -213,7 +213,7 @@ class RowSumKernel(Kernel):
     lowers = False
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """Return the reason against whole layers, which holds for all."""
+        """Return why it computes no whole layers: the reason is the same for all."""
         return "only for layers that run by rows"
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -82,6 +82,6 @@ def _instruction_sets(name: str) -> tuple[str, ...]:
 
 
 def cost_patterns(family: str) -> tuple[str, ...]:
-    """Return the pattern of a family's costs of the portable kernels, which few families have."""
+    """Return the glob of a family's `generic_costs.py`, which few families have."""
     name = "generic_costs.py"
     return (f"stages/backends/{family}/{name}",) if (_BACKENDS / family / name).is_file() else ()

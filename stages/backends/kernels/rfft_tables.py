@@ -11,7 +11,7 @@ from stages.ir.arrays import Array
 
 
 def first_places(numbers: int) -> Array:
-    """Return where the results of the first stage's butterflies begin, by input; include/rfft16_image.h."""
+    """Return the first result of each butterfly of the first stage, by input (include/rfft16_image.h)."""
     radices = factors(numbers)
     places = np.zeros(1, np.int64)
     step = numbers
@@ -34,7 +34,7 @@ def factors_in_order(numbers: int, lanes: int) -> Array:
 def block_places(numbers: int) -> Array:
     """Return the offset of the first result of each four blocks, in bytes.
 
-    For the last stage of mve/rfft.c, from the begin of the spectrum.
+    For the last stage of mve/rfft.c, from the start of the spectrum.
     """
     return (4 * _block_frequencies(numbers)[-1][::4]).astype(np.uint16)
 

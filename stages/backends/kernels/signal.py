@@ -137,7 +137,7 @@ class Energy16(FrameKernel):
 class Rfft16(FrameKernel):
     """FFTs of a power of two.
 
-    `unit`: samples of which a frame must be a multiple to be read in place if it is shorter than the FFT.
+    `unit`: a frame shorter than the FFT is read in place only if its samples are a multiple of this.
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"signal_rfft"})
@@ -167,7 +167,7 @@ class Rfft16(FrameKernel):
         return (*super().integers(view), view.op.length // 2)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return instructions: Return `per_number` instructions per number and stage of radix 4."""
+        """Return `per_number` instructions per complex number and radix-4 stage."""
         from math import log
 
         numbers = view.op.length // 2

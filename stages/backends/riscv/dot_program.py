@@ -1,6 +1,6 @@
 """Matrix products with a dot product in RISC-V's general registers (stages.backends.tiles).
 
-An instruction set declares what it has under `operations` (instructions/README.md):
+An instruction set declares these under `operations` (instructions/README.md):
 
     dot(d, a, b)         needed: d plus the products of four signed bytes of a and b, modulo 2^32
     high_multiply(a, b)  (a * b + 2^30) >> 31, for b >= 0

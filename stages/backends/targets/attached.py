@@ -50,7 +50,7 @@ class Attached(StrictModel):
     kind        the accelerator: a folder of `stages/backends/accelerators`, or a plug-in's
     memory      the region, one for the arena, that the engine works on
     base        the address of its registers, if it has any
-    parameters  its own (`Accelerator.parameters`)
+    parameters  options of the accelerator (`Accelerator.parameters`)
     dma         absent: the core copies
     """
 

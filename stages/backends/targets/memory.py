@@ -1,6 +1,6 @@
 """The memory map of a target: named regions, their contents, and sections of a firmware.
 
-What a firmware consists of, and in which kind of section:
+Contents of a firmware, by kind of section:
 
     code       vectors and instructions          weights   the model's constants
     constants  other constants, and the first    stack     the only one

@@ -36,7 +36,7 @@ class Power(StrictModel):
 
     @property
     def description(self) -> str:
-        """`52 µA/MHz at 3 V`, or `72 mA at 3.3 V and 180 MHz`."""
+        """Text: `52 µA/MHz at 3 V`, or `72 mA at 3.3 V and 180 MHz`."""
         if self.clock is None:
             return f"{self.ua_per_mhz:g} µA/MHz at {self.supply_v:g} V"
         return f"{self.current_ma:g} mA at {self.supply_v:g} V and {self.clock / 1e6:g} MHz"

@@ -143,7 +143,7 @@ class Core(StrictModel):
     def features(self) -> frozenset[str]:
         """Features that kernels may require: family, parts of the ISA, extensions with and without version.
 
-        Such as `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`; `vlen` for a core with the field.
+        Examples: `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`; `vlen` for a core with the field.
         """
         versions = (f"{name} {version}" for name, version in self.extensions.items())
         vectors = ("vlen",) if self.vlen else ()
@@ -213,7 +213,7 @@ class Target(Core):
     flash         the board's memory with wait states, or their bounds if unknown; None for a core
     chip          identification numbers of the core, then of the board
     alone         for a board: its core by itself; kernels are counted on it
-    places        paths on this machine of what plug-ins provide: simulator plug-ins by their paths as written, kernel
+    places        paths on this machine of plug-ins: simulator plug-ins by their paths as written, kernel
                   folders and simulators as `kernels/acme` and `simulators/renode`. Not part of any key
     modules       the modules of these, by the same names
     """

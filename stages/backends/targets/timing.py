@@ -127,7 +127,7 @@ class InstructionClass(StrictModel):
 class Pair(StrictModel):
     """Extra cycles (negative: fewer) of class `then` right after class `first`.
 
-    The first pair that fits counts.
+    The first matching pair applies.
 
     when  `uses`: `then` reads a result of `first`; `addresses`: as a memory address; `not_addresses`: not as an address
     """

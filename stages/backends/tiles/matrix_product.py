@@ -53,7 +53,7 @@ class MatrixSteps(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Load what all blocks use."""
+        """Load the values that all blocks use."""
 
     @abstractmethod
     def begin_block(self, columns: Register, width: Register) -> None:

@@ -91,7 +91,7 @@ def fit(model: Timing, rows: Sequence[CountedRun]) -> dict[str, float]:
     """Return the best figure of each parameter with `try`.
 
     It begins with the least figures of all, the middle ones, and the most. Each parameter in turn gets the one with
-    the least mean of |log(estimated / measured)|, until none changes; the best of the three ends counts. The result
+    the least mean of |log(estimated / measured)|, until none changes; the best of the three results is returned. It
     depends only on model and rows.
     """
     distance = _Fit(model, [row.reduced() for row in rows]).distance

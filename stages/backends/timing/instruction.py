@@ -16,7 +16,7 @@ class Instruction:
     writes     registers that it writes
     addresses  registers that make up the address of a load or store
     registers  registers of 32 bits in its list
-    facts      what models may ask for: `writes_pc`, `pc_relative` (a load next to the code), `register_offset` (an
+    facts      conditions of models: `writes_pc`, `pc_relative` (a load next to the code), `register_offset` (an
                address of two registers), `writeback` (the address register changes too), `double` (registers of
                64 bits), `core_register` (moves between floating-point and core registers), `short` (2 bytes),
                `shifted` (an operand is shifted), `backward` (branches to a lower address), `gather` (addresses in a

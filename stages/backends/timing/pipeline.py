@@ -60,7 +60,7 @@ class Costs:
 
 
 def costs(rule: InstructionClass) -> Costs:
-    """Return the estimates of a class whose parameters are resolved."""
+    """Return the estimated cycles of an instruction class whose parameters are resolved."""
     latency = None if rule.latency is None else _estimate(rule.latency)
     reads = {str(use): _estimate(amount) for use, amount in rule.reads.items()}
     times = (_estimate(rule.taken), _estimate(rule.not_taken), _estimate(rule.missed))

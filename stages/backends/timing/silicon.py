@@ -82,7 +82,7 @@ class Chip(StrictModel):
 
 
 class Measurement(StrictModel):
-    """One row: what ran on a chip, and how long it took or how much energy it used.
+    """One row: a program on a chip, and its time or energy.
 
     chip       key of `chips`
     code       program; `closed` for code that is not public
@@ -139,7 +139,7 @@ class Measurement(StrictModel):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What the row measured; two rows of a file must not be alike in it."""
+        """The fields that identify the row; no two rows of a file may be equal in them."""
         arguments = tuple(sorted((name, repr(value)) for name, value in self.arguments.items()))
         return (self.chip, self.code, self.version, self.compiler, self.run, arguments, self.variant, self.clock)
 
@@ -183,7 +183,7 @@ class Silicon(StrictModel):
         return row.ms * (row.clock or self.chips[row.chip].clock) / 1000
 
     def is_compared(self, row: Measurement) -> bool:
-        """Whether an error of a row's prediction is one of the timing model."""
+        """Whether the error of a row's prediction is due to the timing model."""
         return row.has_time and row.compared and self.chips[row.chip].wait_states_known
 
     def core(self, row: Measurement) -> str:

@@ -50,7 +50,7 @@ _CAUSES = (
         re.compile(r"Killed signal terminated|ld terminated with signal 9"),
         "another process killed it; the system does so when memory runs out",
     ),
-    (re.compile(r"Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted"), "memory is short"),
+    (re.compile(r"Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted"), "out of memory"),
 )
 # GCC's manual, "Environment Variables Affecting GCC"; LANG and LC_* are set, TMPDIR changes no output.
 _READ_BY_GCC = {

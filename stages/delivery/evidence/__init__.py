@@ -1,1 +1,1 @@
-"""Evidence for a release: what a safety or security review asks for, from the artifacts of a run."""
+"""Evidence for a safety or security review of a release, from the artifacts of a run."""

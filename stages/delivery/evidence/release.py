@@ -31,7 +31,7 @@ class Library:
 
     license  entry of CycloneDX's `licenses`; None if unknown
     files    SHA-256 of the archives, start-up objects and shared libraries that the linker read, by name
-    objects  what is linked: `libc.a(memcpy.o)`, `crt1.o`, `libm.so.6`; empty if the firmware has none of it
+    objects  linked objects: `libc.a(memcpy.o)`, `crt1.o`, `libm.so.6`; empty if the firmware has none of it
     package  package URL of the Debian package; '' if unknown
     """
 

@@ -84,8 +84,7 @@ class Code:
     def begun(self, counts: Mapping[int, Counts]) -> dict[int, int]:
         """Return how often segments began at instructions that no known path leads to.
 
-        Neither the code before such an instruction nor a branch leads to it. Neither the code before the instruction
-        nor a branch leads to it.
+        Neither the code before such an instruction nor a branch leads to it.
         """
         found = {}
         for number, (followed, entered, *_) in counts.items():
@@ -123,7 +122,7 @@ def worst_cases(
     # The harness reads the counter before and after each call, and at the end of an inference.
     called = [*calls[1:], -1] if calls[0] == -1 else [*calls, -1]
     if (len(intervals) + 1) % (2 * len(called)):
-        raise StageError("the run that counts instructions read the counter at other places")
+        raise StageError("the run with instruction counts read the counter at other addresses than the first run")
     inferences = [
         _by_layer(called, intervals[first : first + 2 * len(called) : 2], layers)
         for first in range(0, len(intervals), 2 * len(called))

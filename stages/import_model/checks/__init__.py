@@ -6,7 +6,7 @@
     check_ends(info)                StageError for an unsupported input or output of the model
 
 LiteRT and TVM's front end rely on sound files. One module per concern: `counts` (tensors and options), `types`,
-`values` (options and constants), `quantization`. stages.ir.operators declares what each operator takes.
+`values` (options and constants), `quantization`. stages.ir.operators declares the tensors and options.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Rows:
     """The time axis of a tensor.
 
     axis    in the tensor's shape
-    unit    elements of a row along this axis: 1, or more if the axis also has what follows time
+    unit    elements of a row along this axis: more than 1 if the axis also contains axes after time
     count   number of rows
     stride  frames of the input from one row to the next
     clean   rows that depend on frames only, not on padding or on their position

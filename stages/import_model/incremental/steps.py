@@ -60,7 +60,7 @@ class Same:
 class Window:
     """A sliding window along one axis.
 
-    taps, stride, dilation  as of a convolution
+    taps, stride, dilation  as in a convolution
     before                  rows of padding before the first row; below 0 if rows are skipped
     """
 

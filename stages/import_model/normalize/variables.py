@@ -168,7 +168,7 @@ def _assigned_constants(data: bytes, subgraph: int, operator_name: str, name: st
     """Return the values that a graph assigns. Raises StageError for anything but constants."""
     count = graphs(data, name).count
     if not 0 < subgraph < count:
-        raise StageError(f"{operator_name} runs subgraph {subgraph} of {count}")
+        raise StageError(f"{operator_name} runs subgraph {subgraph}; the file has 0 to {count - 1}")
     check_all_counts(read(data, name, subgraph))
     initialization, assignments = one_graph(data, name, subgraph), {}
     handles = _handles(initialization.operators, initialization)

@@ -294,7 +294,7 @@ def _output(t: Translation, name: str, layout: str) -> None:
 def _constant(t: Translation, name: str, values: np.ndarray, layout: str) -> None:
     """Append an output that does not depend on the inputs."""
     if str(values.dtype) not in MOVED:
-        raise StageError(f"output {escape.quoted(name)} of the model is a constant of {values.dtype}")
+        raise StageError(f"output {escape.quoted(name)} of the model is an unsupported constant of {values.dtype}")
     order = image_order(values.ndim) if layout == "nhwc" else plain_order(values.ndim)
     tensor = t.builder.constant(name, np.ascontiguousarray(values.transpose(order)))
     t.names[tensor.index] = Traced(name, values.shape, order)

@@ -153,5 +153,5 @@ def _flexbuffer_value(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return as_text(value)
     if not isinstance(value, int | float | str):
-        raise Refused(f"has the attribute '{name}', which is a {type(value).__name__}")
+        raise Refused(f"has the attribute '{name}' of the unsupported type {type(value).__name__}")
     return value

@@ -97,7 +97,7 @@ def _computed(t: Translation, node: Node, values: Mapping[str, Array]) -> list[A
     if node.op == "ConstantOfShape":
         elements = np.prod(values[node.inputs[0]].astype(float))
         if elements > _LARGEST:
-            raise Refused(f"makes a constant of {elements:.0f} elements")
+            raise Refused(f"makes a constant of {elements:.0f} elements; at most {_LARGEST} are supported")
     input_infos = [
         onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in values.items()

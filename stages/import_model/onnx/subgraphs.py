@@ -43,7 +43,7 @@ def all_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
-    """Rename what an operator and its subgraphs read and write."""
+    """Rename the values that an operator and its subgraphs read and write."""
     for field in (node.input, node.output):
         field[:] = [names.get(name, name) for name in field]
     for graph in subgraphs(node):

@@ -117,7 +117,7 @@ class Out:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The limits of int8 results; bounds of the activation round halves to even."""
+        """The limits of int8 results. The activation's real bounds are rounded, halves to even."""
         assert self.quant is not None
         low, high = BOUNDS[self.activation]
         scale, zero_point = self.quant

@@ -122,7 +122,7 @@ def scale_and_floor(x: Integers, multiplier: Integers, offset: Integers, shift: 
 
 
 def by_steps(x: Array, steps: Array) -> Array:
-    """Return a monotonically rising function by its breakpoints.
+    """Evaluate a rising step function, given by its breakpoints.
 
     The result is steps[0] plus the number of breakpoints in steps[1:] below x.
     """

@@ -39,7 +39,7 @@ class LogMel:
     power         2: sums of squares; 1: sums of magnitudes
     window        int32[frame], |w| <= 2**30
     edges         int32[mels + 2]: first spectrum bin of each rising side, then the end; 1 <= bin < fft_length / 2
-    ramps         int32[bins], weights of rising sides, 16 bits. The falling side of the filter before has the rest to 1
+    ramps         int32[bins], weights of rising sides, 16 bits. The previous filter falls by 1 minus these
     bias          int32[mels], 16 bits after the point
     offset        int32[2, mels]: mantissas, exponents of 2; None: no offset
     floor         the smallest result

@@ -83,7 +83,7 @@ def _doubled(x: Array, times: int) -> Array:
 def sigmoid_table() -> Array:
     """Return the sigmoid of i / 24 in Q0.16, int32[256], for linear interpolation.
 
-    Each entry is lowered by half of the interpolation error in the middle to the next. The last entry is the largest
+    Each entry is lowered by half of the interpolation error halfway to the next. The last entry is the largest
     16-bit number.
     """
 

@@ -222,7 +222,7 @@ class LayerView:
 
 
 def every_channel(view: LayerView) -> tuple[Array, ...]:
-    """`LayerOp.carries` if each output channel follows from the same channel of the inputs.
+    """`LayerOp.carries` if each output channel depends on the same channel of the inputs only.
 
     Inputs of one channel are broadcast.
     """

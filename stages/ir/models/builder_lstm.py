@@ -35,7 +35,7 @@ class LstmOperators(TFLiteWriter):
         """UNIDIRECTIONAL_SEQUENCE_LSTM without options such as peepholes.
 
         The gates are input, forget, cell and output. weights [4, units, depth], recurrent [4, units, units], bias [4,
-        units]; scales: of weights and recurrent. states: hidden and cell state, by default its own.
+        units]; scales: of weights and recurrent. states: hidden and cell state; default: new variable tensors.
         """
         of_weights, of_recurrent = scales or (None, None)
         product = float(np.float32(x.scale[0]) * np.float32(of_weights)) if of_weights else None

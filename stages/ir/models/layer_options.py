@@ -13,7 +13,7 @@ from stages.ir.operators.declaration import Operator
 def layer_options(operator: Operator) -> dict[str, str]:
     """Return each option with its values and its default, or that it is required.
 
-    Such as `"stride": "[integer, integer], by default [1, 1]"`. {} for an operator without a layer.
+    Example: `"stride": "[integer, integer], by default [1, 1]"`. {} for an operator without a layer.
     """
     if operator.model is None:
         return {}

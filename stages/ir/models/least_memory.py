@@ -3,8 +3,8 @@
     constants   weights of convolutions and fully connected layers, as many bytes as in the file, but equal ones may be
                 stored once, and taps that never touch the image may be dropped.
     activations of one layer: input and output if their sizes differ, so that the output cannot replace the input;
-                else the larger one. A convolution may read the input of a PAD before it. With layers by rows only
-                those of float layers on other tensors than images count.
+                else the larger one. A convolution may read the input of a PAD before it. With layers by rows, only
+                float layers on tensors other than images count.
 
 Only operators that an output depends on count. If channels of a layer may be removed (`_may_lose_channels`), all later
 layers may shrink as well: then nothing is known, and all bounds are 0.

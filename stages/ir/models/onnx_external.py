@@ -187,7 +187,7 @@ def _fields(data: memoryview, numbers: Set[int]) -> Iterator[tuple[int, memoryvi
 
 
 def _number(data: memoryview, at: int) -> tuple[int, int]:
-    """Return a variable-length number and the position behind it."""
+    """Return a variable-length number and the position after it."""
     value, shift = 0, 0
     while shift < 70:
         if at >= len(data):

@@ -1,4 +1,4 @@
-"""Parse ONNX files and check what readers of the message rely on."""
+"""Parse ONNX files and check the properties that readers of the message need."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _C_SOURCE = re.compile(
 
 
 def advice(data: bytes, *, wanted: str) -> str:
-    """Return what to do about a file that is not `wanted`, `tflite` or `onnx`."""
+    """Return advice about a file that is not `wanted`, `tflite` or `onnx`."""
     start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
     if wanted != "tflite" and data[4:8] == b"TFL3":
         return "It is a TFLite file: its name should end in .tflite."

@@ -29,7 +29,7 @@ def stated_shapes(
     fields  of the operator's options table, by schema names; missing ones have LiteRT's zeros
     custom  options of a custom operator
 
-    Raises BuildError, which begins with `name`, for an unknown operator and for what it refuses.
+    Raises BuildError, which begins with `name`, for an unknown operator, and for inputs or options that it refuses.
     """
     if op not in OPERATORS:
         raise BuildError(f"{name}: there is no operator {op}")

@@ -67,7 +67,7 @@ class Activation(LayerOp):
         return ValueRange(np.array([row.min() for row in rows]), np.array([row.max() for row in rows]))
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each channel follows from the input's channel alone."""
+        """Each output channel depends on the same input channel only."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:

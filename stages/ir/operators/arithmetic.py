@@ -85,7 +85,7 @@ class Add(Clamped):
         return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each channel follows from the same channel of both inputs."""
+        """Each output channel depends on the same channel of both inputs only."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
@@ -134,7 +134,7 @@ class Mul(Clamped):
         return _between([self.compute(view, x, y) for x in a for y in b])
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each channel follows from the same channel of both inputs."""
+        """Each output channel depends on the same channel of both inputs only."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:

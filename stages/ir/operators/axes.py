@@ -8,7 +8,7 @@ from stages.ir.operators.operation import Refused, Shape, listed
 def axis_of(axis: int, shape: Shape, *, extra: int = 0) -> int:
     """Return the axis counted from the front.
 
-    `extra` is 1 if the axis may be one behind the last. Raises Refused if it is out of range.
+    `extra` is 1 if the axis may be one after the last. Raises Refused if it is out of range.
     """
     rank = len(shape) + extra
     if not -rank <= axis < rank:

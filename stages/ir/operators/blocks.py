@@ -51,7 +51,7 @@ def _dimensions(operation: Operation) -> Shape:
 def _block(operation: Operation) -> list[int]:
     block = operation.integers(1, "the block", len(operation.input(0).shape) - 2)
     if min(block) < 1:
-        raise Refused(f"has blocks of {listed(block)}")
+        raise Refused(f"has blocks of {listed(block)}; sizes must be at least 1")
     return block
 
 

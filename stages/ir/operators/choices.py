@@ -111,7 +111,7 @@ def _select(operation: Operation) -> list[Shape]:
         other = listed(operation.input(2).shape)
         raise Refused(f"chooses between tensors of shapes {listed(shape)} and {other}; they must be equal")
     if condition.shape not in (shape, (), (1,), shape[:1]):
-        raise Refused(f"has the condition {named(condition)} {listed(condition.shape)} for the shape {listed(shape)}")
+        raise Refused(f"cannot select from {listed(shape)} by {named(condition)} {listed(condition.shape)}")
     return [shape]
 
 

@@ -35,7 +35,7 @@ class Requantize(Clamped):
         return ValueRange(least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each channel follows from the input's channel alone."""
+        """Each output channel depends on the same input channel only."""
         return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:

@@ -161,7 +161,7 @@ class Operator:
     quantization  scales of its tensors
     weights       weights and bias
     legalization  how it becomes layers of the integer graph
-    litert        what LiteRT does with it
+    litert        LiteRT's support for it
     model         builds it alone for a recipe; None if that is not possible
     limits        further restrictions, for docs/reference/operators.md
     """

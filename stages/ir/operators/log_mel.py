@@ -120,15 +120,15 @@ def _log_mel_shapes(operation: Operation) -> list[Shape]:
         raise Refused(f"has the bias {listed(constants['bias'].shape)}; it must be a list of one value per filter")
     window, edges, ramps = (constants[role] for role in ("window", "edges", "ramps"))
     if window.shape != (frame,) or not 1 <= frame <= op.fft_length:
-        raise Refused(f"has a window {listed(window.shape)} for frames of {frame} samples and {op.fft_length} points")
+        raise Refused(f"needs a window of {frame} values, at most {op.fft_length}; it has {listed(window.shape)}")
     if (abs(window.astype(np.int64)) > 1 << 30).any():
-        raise Refused("has a window beyond 30 bits")
+        raise Refused("has window values beyond 2**30")
     if edges.shape != (mels + 2,) or (edges[1:] < edges[:-1]).any() or edges[0] < 1 or 2 * edges[-1] > op.fft_length:
         raise Refused(f"has edges {listed(edges.reshape(-1))} of {mels} filters, which are not rising bins")
     if ramps.shape != (edges[-1] - edges[0],):
-        raise Refused(f"has {listed(ramps.shape)} weights for {edges[-1] - edges[0]} bins")
+        raise Refused(f"has weights {listed(ramps.shape)}; one for each of {edges[-1] - edges[0]} bins is needed")
     if (ramps < 0).any() or (ramps >> 16).any():
-        raise Refused("has weights beyond 16 bits")
+        raise Refused("has weights outside of 0 to 65,535")
     offset = constants.get("offset")
     if offset is not None and (offset.shape != (2, mels) or (offset[0] < 0).any() or (abs(offset[1]) > 1024).any()):
         raise Refused("has offsets that are not mantissas from 0 and exponents within 1,024")
@@ -144,7 +144,7 @@ def _features_shapes(operation: Operation) -> list[Shape]:
     weights, bias, shift = constants.values()
     channels = weights.shape[0] if weights.ndim == 2 else 0
     if not channels or (weights.shape[1] != x.shape[-1] and not is_diagonal(x.shape, weights.shape)):
-        raise Refused(f"has weights {listed(weights.shape)} for spectra of {x.shape[-1]} values")
+        raise Refused(f"has weights {listed(weights.shape)}, which do not fit spectra of {x.shape[-1]} values")
     if x.shape[-1] > _MOST_VALUES:
         raise Refused(f"sums {x.shape[-1]:,} values; at most {_MOST_VALUES:,} fit 64 bits")
     if bias.shape != (channels,) or shift.shape != (channels,) or (shift < 1).any() or (shift > 62).any():

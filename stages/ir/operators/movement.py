@@ -109,7 +109,7 @@ def _slice(operation: Operation) -> list[Shape]:
     for axis, (extent, begin, size) in enumerate(zip(source.shape, begins, sizes, strict=True)):
         size = extent - begin if size == -1 else size
         if begin < 0 or size < 1 or begin + size > extent:
-            raise Refused(f"takes {size} from {begin} on along axis {axis} of {named(source)} {listed(source.shape)}")
+            raise Refused(f"takes {size} from {begin} on, beyond axis {axis} of {named(source)} {listed(source.shape)}")
         shape.append(size)
     return [tuple(shape)]
 
@@ -117,7 +117,7 @@ def _slice(operation: Operation) -> list[Shape]:
 def _strided_slice(operation: Operation) -> list[Shape]:
     source, options = operation.input(0), operation.options(_STRIDED_SLICE)
     if options["ellipsis_mask"] or options["new_axis_mask"] or options["offset"]:
-        raise Refused("has an ellipsis, a new axis, or an end relative to the begin")
+        raise Refused("has an ellipsis, a new axis, or an end relative to the begin; none is supported")
     begins = operation.integers(1, "the begin")
     ends, strides = (operation.integers(at, label, len(begins)) for at, label in ((2, "the end"), (3, "the strides")))
     if len(begins) > len(source.shape):
@@ -126,12 +126,12 @@ def _strided_slice(operation: Operation) -> list[Shape]:
     for axis, (begin, end, step) in enumerate(zip(begins, ends, strides, strict=True)):
         size, bit = source.shape[axis], 1 << axis
         if not step:
-            raise Refused(f"has the stride 0 along axis {axis}")
+            raise Refused(f"has the stride 0 along axis {axis}; it must not be 0")
         if options["shrink_axis_mask"] & bit:
             if step < 0:
-                raise Refused(f"drops axis {axis} with the stride {step}; it must be positive there")
+                raise Refused(f"drops axis {axis} with the stride {step}; it must be positive")
             if not (options["begin_mask"] & bit or -size <= begin < size):
-                raise Refused(f"takes element {begin} along axis {axis} of {named(source)} {listed(source.shape)}")
+                raise Refused(f"takes element {begin} beyond axis {axis} of {named(source)} {listed(source.shape)}")
             continue
         first, last = None if options["begin_mask"] & bit else begin, None if options["end_mask"] & bit else end
         count = len(range(*slice(first, last, step).indices(size)))
@@ -146,14 +146,14 @@ def _strided_slice(operation: Operation) -> list[Shape]:
 def _space_to_depth(operation: Operation) -> list[Shape]:
     (batch, height, width, channels), block = _blocks(operation, _SPACE_TO_DEPTH)
     if height % block or width % block:
-        raise Refused(f"has blocks of {block}x{block} in an image of {height}x{width}")
+        raise Refused(f"has blocks of {block}x{block}, which do not divide an image of {height}x{width}")
     return [(batch, height // block, width // block, channels * block * block)]
 
 
 def _depth_to_space(operation: Operation) -> list[Shape]:
     (batch, height, width, channels), block = _blocks(operation, _DEPTH_TO_SPACE)
     if channels % (block * block):
-        raise Refused(f"has blocks of {block}x{block} from {channels} channels")
+        raise Refused(f"has blocks of {block}x{block}; {channels} channels are not a multiple of {block * block}")
     return [(batch, height * block, width * block, channels // (block * block))]
 
 

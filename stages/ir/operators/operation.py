@@ -55,7 +55,7 @@ class Operation:
     """An operator with its tensors in place of their indices.
 
     inputs         absent ones are None; those at the end are dropped
-    intermediates  as of OperatorInfo
+    intermediates  as in OperatorInfo
     """
 
     operator: OperatorInfo

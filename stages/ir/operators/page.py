@@ -88,7 +88,7 @@ def _row(fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _eight_bits(operator: Operator) -> str:
-    """`exact` for both types, `int8: exact` for one."""
+    """Return `exact` for both types, `int8: exact` for one."""
     types, support = [dtype for dtype in EIGHT_BITS if dtype in operator.tensors.types], _how(operator)
     if not types or support == _REFUSED:
         return _REFUSED

@@ -167,7 +167,7 @@ def _mirror_pad(operation: Operation) -> list[Shape]:
     if mode not in (REFLECT, SYMMETRIC):
         raise Refused(f"has the mode {mode}; supported: reflect (0) and symmetric (1)")
     if amounts.shape != (len(source.shape), 2):
-        raise Refused(f"has padding of shape {listed(amounts.shape)} for {_shown(source)}")
+        raise Refused(f"has padding of shape {listed(amounts.shape)}; {_shown(source)} needs [{len(source.shape)}, 2]")
     shape = []
     for axis, (size, (before, after)) in enumerate(zip(source.shape, amounts.tolist(), strict=True)):
         most = size - 1 if mode == REFLECT else size

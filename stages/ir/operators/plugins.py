@@ -183,7 +183,7 @@ def _wrong(module: PluginModule, what: str) -> StageError:
 
 
 def _line(place: Path) -> str:
-    """`:12` if the module assigns OPERATORS on line 12, '' if that is unknown."""
+    """Return `:12` if the module assigns OPERATORS on line 12, '' if that is unknown."""
     file = place / "__init__.py" if place.is_dir() else place
     try:
         tree = parse(file.read_text(encoding="utf-8"))

@@ -87,7 +87,7 @@ class Conv2D(Window):
         return self.reach_of_sums(view, least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        """(): any input channel may be removed."""
+        """(): sums over channels, so any input channel may be removed."""
         return () if self.groups == 1 and is_known_by_channel(view) else None
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
@@ -259,11 +259,11 @@ class FullyConnected(Clamped):
         return self.reach_of_sums(view, positive @ low + negative @ high, positive @ high + negative @ low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        """(): any input channel may be removed."""
+        """(): sums over channels, so any input channel may be removed."""
         return () if is_known_by_channel(view) and self._by_channel(view) is not None else None
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
-        """As of Conv2D."""
+        """As in Conv2D."""
         return (
             None
             if self.carries(view) is None
@@ -281,7 +281,7 @@ class FullyConnected(Clamped):
         return weights
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
-        """As of Conv2D."""
+        """As in Conv2D."""
         by_channel, dropped = self.factors(view), inputs[0].dropped
         added = by_channel.sum(axis=1)[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
         weights = view.constant("weights").reshape(by_channel.shape)[output.channels]

@@ -25,7 +25,7 @@ def resized(operation: Operation) -> list[Shape]:
         raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
     options = operation.options(_OPTIONS[operation.op])
     if options["align_corners"] and options["half_pixel_centers"]:
-        raise Refused("has both align_corners and half_pixel_centers")
+        raise Refused("has both align_corners and half_pixel_centers; only one may be set")
     return [(batch, height, width, channels)]
 
 

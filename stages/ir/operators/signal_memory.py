@@ -198,7 +198,7 @@ def _framed(operation: Operation) -> list[Shape]:
     if count % step:
         raise Refused(f"reads {count} samples of {named(operation.input(0))}, not a multiple of its frame_step {step}")
     if options["prefill"] and size < step:
-        raise Refused(f"has frame_size = {size} below frame_step = {step}; with prefill it must not be")
+        raise Refused(f"has frame_size = {size}; with prefill it must be at least frame_step = {step}")
     return [(*frames_of(operation), count // step, size), ()]
 
 

@@ -192,7 +192,7 @@ def _fft_length(operation: Operation) -> int:
     length, dtype = options["fft_length"], operation.input(0).dtype
     if FFT_TYPES.get(options["T"]) != dtype:
         numbers = ", ".join(f"{name} = {number}" for number, name in FFT_TYPES.items())
-        raise Refused(f"has the option T = {options['T']} and reads {dtype} ({numbers})")
+        raise Refused(f"has the option T = {options['T']}, but reads {dtype} ({numbers})")
     if length % 2:
         raise Refused(f"has the option fft_length = {length}; it must be even")
     try:

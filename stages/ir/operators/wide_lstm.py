@@ -27,7 +27,7 @@ class WideLstm(LstmLayer):
       h = y = clamp(M(sigmoid(g[3]) * tanh(c), scale))
 
     W rounds as `wide`, sums have 64 bits; sigmoid and tanh are those of stages.ir.operators.interpolated, of gates with
-    the multiplier 3, of c with `cell_scaling`. Constants: weights as of Lstm, bias int64[4, units], table int32[256].
+    the multiplier 3, of c with `cell_scaling`. Constants: weights as in Lstm, bias int64[4, units], table int32[256].
     """
 
     op: Literal["wide_lstm"] = "wide_lstm"

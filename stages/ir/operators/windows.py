@@ -110,7 +110,7 @@ def _fully_connected(operation: Operation) -> list[Shape]:
     if len(weights.shape) != 2:
         raise Refused(f"has weights {_shown(weights)}; they must have 2 axes, units and depth")
     if options["weights_format"]:
-        raise Refused(f"has its weights {named(weights)} in the shuffled format {options['weights_format']}")
+        raise Refused(f"has weights {named(weights)} in the unsupported format {options['weights_format']} (shuffled)")
     units, depth = weights.shape
     if prod(data.shape) % depth:
         raise Refused(f"cannot split the input {_shown(data)} into rows of {depth}, the depth of {_shown(weights)}")
@@ -162,7 +162,7 @@ def _slide(image: Shape, window: Shape, stride: Shape, dilation: Shape, padding:
             raise Refused(f"has a window of {taps}, a stride of {step} and a dilation of {spread}: beyond 32 bits")
         if count < 1:
             dilated = f", dilated to {reach}," if spread > 1 else ""
-            raise Refused(f"has a window of {taps}{dilated} over an image of {size}, without padding")
+            raise Refused(f"has a window of {taps}{dilated} over a smaller image of {size}, without padding")
         sizes.append(count)
     return tuple(sizes)
 
@@ -209,7 +209,7 @@ class Pool2D(Window):
         return ValueRange(np.clip(x.least, self.act_min, self.act_max), np.clip(x.most, self.act_min, self.act_max))
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each channel follows from the input's channel alone."""
+        """Each output channel depends on the same input channel only."""
         return every_channel(view)
 
     def _has_halves(self, view: LayerView) -> bool:

@@ -167,7 +167,7 @@ def run_plug_in(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int],
     for operand, array in zip(operation.outputs, results[: len(operation.outputs)], strict=True):
         if array.shape != operand.shape or str(array.dtype) != operand.dtype:
             what, expected = f"{array.dtype}{listed(array.shape)}", f"{operand.dtype}{listed(operand.shape)}"
-            raise StageError(f"{subject} gives {what}; its output is {expected}")
+            raise StageError(f"{subject} returns {what}, but the file declares {expected}")
     return results
 
 
@@ -296,7 +296,7 @@ def _kept(partition: Partition, info: ModelInfo) -> list[int]:
 
 
 def computed_by(op: str) -> str:
-    """Return what computes an operator that the reference kernels lack, for messages."""
+    """Return the component that computes an operator that the reference kernels lack, for messages."""
     if OPERATORS[op].litert.optimized:
         return litert("BUILTIN")
     if is_tflm(op):

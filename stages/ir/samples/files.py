@@ -90,7 +90,7 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None, audio: Au
 def read_inferences(name: str, path: Path, ports: Sequence[Port], audio: Audio = _AUDIO) -> list[Inference]:
     """Return the inferences in a file; real numbers for a quantized input become integers.
 
-    Raises StageError as `inferences_in`, for NaN and infinity, and if memory is short.
+    Raises StageError as `inferences_in`, for NaN and infinity, and for too little memory.
     """
     if is_wav(path) and path.is_file():
         return _windows(name, path, ports, audio)
@@ -242,7 +242,7 @@ def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
     """Return the array in a .npy file; `mapped` does not read its elements.
 
     The header is checked against the size of the file before memory is allocated. Raises StageError, naming the file as
-    `name`, for an invalid header, a truncated file, elements that are not numbers, and if memory is short.
+    `name`, for an invalid header, a truncated file, elements that are not numbers, and for too little memory.
     """
     import numpy as np
 
@@ -295,7 +295,7 @@ def _npy_header(name: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dt
 
 def _short(name: str, path: Path) -> StageError:
     return StageError(
-        f"{escape.name(name, 200)}: memory is short for its {path.stat().st_size:,} bytes",
+        f"{escape.name(name, 200)}: not enough memory for its {path.stat().st_size:,} bytes",
         hint="use a part of it, or a machine with more memory",
     )
 

@@ -18,7 +18,7 @@ def inputs_and_classes(
     """Return the inputs as in model.json's `inputs`, and the elements of the first output.
 
     Inputs of indices have a `range`: least and greatest. `rules` are import's facts of operators, if known. None for
-    what the file does not contain: import may infer it, or refuse the model.
+    facts that the file does not contain: import may infer them, or refuse the model.
     """
     inputs, ranges = [info.tensors[index] for index in info.inputs], index_ranges(info, rules)
     ports = None

@@ -37,8 +37,8 @@ class Ruled:
 def apply_rules(rules: Sequence[MemoryRule], contents: Contents, regions: Mapping[str, Sequence[str]]) -> Ruled:
     """Return the deciding rule of each buffer and constant, and warnings about rules that decide nothing.
 
-    `regions` names the regions of `arena` and `weights`: a rule without a part applies to what its region may hold. It
-    is empty for a target with one region of each.
+    `regions` names the regions of `arena` and `weights`: a rule without a part applies to all parts of its region.
+    Empty for a target with one region of each.
     """
     ruled = Ruled()
     deciding, fitting = set(), set()

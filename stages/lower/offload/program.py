@@ -16,7 +16,7 @@ class _Model(BaseModel):
 
 
 class Place(_Model):
-    """An address `offset` bytes from the begin of the role."""
+    """An address `offset` bytes from the start of the role."""
 
     role: str
     offset: int = 0

@@ -41,7 +41,7 @@ class CoupledChannels:
     equal: Mapping[str, Array]
 
     def filled(self, staying: Array) -> Array:
-        """Return these sets, with one more for each tensor that would have no channel."""
+        """Return `staying`, with one more set for each tensor that would lose all channels."""
         result = staying.copy()
         for numbers in self.sets.values():
             if not result[numbers].any():

@@ -6,8 +6,8 @@ Keras writes a window over time as a state of the old rows, which each run reads
 
 or as a state of the whole window:    w = CONCATENATION(READ_VARIABLE(state)[k:], x)     ASSIGN_VARIABLE(state, w)
 
-Here the state becomes the window itself. Its rows move by k at the begin of a run, in place, and the new rows are
-written behind them:
+Here the state becomes the window itself. Its rows move by k at the start of a run, in place, and the new rows are
+written after them:
 
     window  | a b c d |   ->   | b c d . |   ->   | b c d e |
                         slide              x

@@ -9,7 +9,7 @@ from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, simul
 
 
 class Streaming(BaseModel):
-    """What streaming did for a network.
+    """Effect of streaming on a network.
 
     bytes        of all tensors in use at the peak, without scratch
     whole_bytes  the same if all layers computed whole images

@@ -95,7 +95,7 @@ class Firing(NamedTuple):
 
 @dataclass
 class Schedule:
-    """What a group does, from its simulation.
+    """The calls and buffers of a group, from its simulation.
 
     firings   the calls in order; empty in an outline
     calls     number of calls

@@ -52,7 +52,7 @@ def space_to_batch(operator: Operator, writer: GraphWriter) -> None:
 
 
 def batch_to_space(operator: Operator, writer: GraphWriter) -> None:
-    """BATCH_TO_SPACE_ND: the inverse, then cropped."""
+    """BATCH_TO_SPACE_ND: the inverse of SPACE_TO_BATCH_ND, then a crop."""
     source, out = operands(operator, writer, 1)[0], operator.outputs[0]
     block, amounts = (operator.known(position).tolist() for position in (1, 2))
     batch, *space, channels = source.shape

@@ -34,7 +34,7 @@ _ALTERNATIVE = {"kernel": "", "cost": None, "cost_source": "", "reason": "", "fl
 
 @dataclass(frozen=True)
 class Saving:
-    """Upper bound of what a change saves, from the run's figures, in bytes, instructions or cycles."""
+    """Upper bound of a change's saving, from the run's figures, in bytes, instructions or cycles."""
 
     amount: int
     unit: str
@@ -156,5 +156,5 @@ def run_with(assignment: str) -> str:
 
 
 def percent(share: float) -> str:
-    """`3.4 %`, `75 %`."""
+    """Return `3.4 %`, `75 %`."""
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"

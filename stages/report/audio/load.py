@@ -18,7 +18,7 @@ def load(
     clock   Hz of a core, from the recipe
 
     Estimated cycles are known of the first inference: those of a step are its instructions times that ratio. If they
-    are a range, because the board's wait states are not known, the load is that of the most.
+    are a range, because the board's wait states are not known, the load is an upper bound.
     """
     unit, estimate, ratio = counted(report), report.get("estimated_cycles"), 1.0
     if report["instructions"]["total"] is None or unit == "ticks" or not totals:

@@ -1,4 +1,4 @@
-"""`audio` of report.json: what a network detects in recordings, compared with their labels."""
+"""`audio` of report.json: detections of a network in recordings, compared with their labels."""
 
 from __future__ import annotations
 

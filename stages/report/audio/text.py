@@ -38,7 +38,7 @@ def _rule(audio: Mapping[str, Any]) -> str:
 
 
 def _result(audio: Mapping[str, Any], keyword: Mapping[str, Any]) -> str:
-    """`3 of 4 detected, 0.61 s after the start (0.80 s at most); 2 false accepts`."""
+    """Return `3 of 4 detected, 0.61 s after the start (0.80 s at most); 2 false accepts`."""
     if not audio["labelled"]:
         return _count(keyword["detections"], "detection") + ", no labels to compare with"
     if not keyword["labels"]:
@@ -60,7 +60,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _length(seconds: float) -> str:
-    """`0.98 s`, `42 s`, `1.50 h`."""
+    """Return `0.98 s`, `42 s`, `1.50 h`."""
     return f"{seconds / 3600:.2f} h" if seconds >= 600 else f"{seconds:.3g} s"
 
 
@@ -79,7 +79,7 @@ def _load(load: Mapping[str, Any], step_seconds: float) -> list[tuple[str, str]]
 
 
 def _rate(number: float) -> str:
-    """`1,043`, `12.5`, `0.65`."""
+    """Return `1,043`, `12.5`, `0.65`."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 

@@ -5,5 +5,5 @@ RUN = "<!-- of this run -->"
 
 
 def command_mark(number: int) -> str:
-    """Return the placeholder, in HTML and Markdown, of the command of an entry of the advice."""
+    """Return the placeholder for the command of advice number `number`, in HTML and Markdown."""
     return f"<!-- command {number} -->"

@@ -16,7 +16,7 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class Block:
-    """A buffer's box.
+    """Box of a buffer in the picture.
 
     `labels` are its tensors' names with their x position; `at_peak`: in use at the peak.
     """

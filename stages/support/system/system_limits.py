@@ -8,17 +8,17 @@ _LIMITS = {
     errno.EFBIG: ("a file would be larger than this process may write", "raise the limit with ulimit -f"),
     errno.EMFILE: ("too many files are open", "raise the limit with ulimit -n"),
     errno.ENFILE: ("too many files are open on this machine", "close other programs, or raise fs.file-max"),
-    errno.ENOMEM: ("memory is short", ""),
+    errno.ENOMEM: ("out of memory", ""),
     errno.EAGAIN: ("there are too many processes or threads", "raise the limit with ulimit -u"),
 }
 
 
 def system_limit(error: BaseException) -> tuple[str, str] | None:
-    """Return what failed at a limit of the system, and what to do; None for other exceptions."""
+    """Return the error message and remedy for a limit of the system; None for other exceptions."""
     if isinstance(error, MemoryError):
         return _LIMITS[errno.ENOMEM]
     if isinstance(error, OSError | ImportError) and "failed to map segment" in str(error):
-        return "memory is short for a library", "raise the limit with ulimit -v"  # the dynamic linker's, without errno
+        return "no memory for a library", "raise the limit with ulimit -v"  # the dynamic linker's, without errno
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return _LIMITS[errno.EAGAIN]
     return _LIMITS.get(error.errno or 0) if isinstance(error, OSError) else None

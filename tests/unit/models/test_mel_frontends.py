@@ -266,14 +266,14 @@ def _wrong_file(name: str, values: Any) -> tuple[ModelInfo, OperatorInfo]:
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("mel/window", np.ones(479, np.int32), "has a window [479] for frames of 480 samples and 512 points"),
+        ("mel/window", np.ones(479, np.int32), "needs a window of 480 values, at most 512; it has [479]"),
         ("mel/window", np.ones(480, np.int16), "has the window 'mel/window', which is int16; it must be"),
         ("mel/edges", np.arange(42, 0, -1).astype(np.int32), "of 40 filters, which are not rising bins"),
         ("mel/edges", np.full(42, 300, np.int32), "of 40 filters, which are not rising bins"),
-        ("mel/ramps", np.ones(3, np.int32), "has [3] weights for"),
+        ("mel/ramps", np.ones(3, np.int32), "has weights [3]; one for each"),
         ("mel/bias", np.ones((1, 40), np.int32), "has the bias [1, 40]"),
         ("mel/offset", np.full((2, 40), -1, np.int32), "has offsets that are not mantissas from 0"),
-        ("features/weights", np.ones((13, 39), np.int16), "has weights [13, 39] for spectra of 40 values"),
+        ("features/weights", np.ones((13, 39), np.int16), "has weights [13, 39], which do not fit spectra of 40"),
         ("features/right_shift", np.zeros(13, np.int32), "needs a bias and a shift from 1 to 62 for each of 13"),
     ],
 )

@@ -307,7 +307,7 @@ BAD: dict[str, tuple[bytes, str]] = {
         _of("Rfft", X, ((1, 6), "int16"), T=7, fft_length=4),
         "frames of 8 samples .*more than its fft_length 4",
     ),
-    "another T": (_of("Rfft", X, ((1, 10), "int16"), T=2, fft_length=8), "option T = 2 and reads int16"),
+    "another T": (_of("Rfft", X, ((1, 10), "int16"), T=2, fft_length=8), "option T = 2, but reads int16"),
     "a spectrum": (_of("Irfft", X, ((1, 8), "int16"), T=7, fft_length=8), "spectra of 8 numbers .*it takes 10"),
     "a section": (
         _of("FilterBank", ((8,), "uint32"), ((1,), "uint64"), BANK, num_channels=1),

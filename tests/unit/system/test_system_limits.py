@@ -17,14 +17,14 @@ from stages.support.system.system_limits import is_disk_full, system_limit
             OSError(errno.EFBIG, "x"),
             ("a file would be larger than this process may write", "raise the limit with ulimit -f"),
         ),
-        (MemoryError(), ("memory is short", "")),
+        (MemoryError(), ("out of memory", "")),
         (
             RuntimeError("can't start new thread"),
             ("there are too many processes or threads", "raise the limit with ulimit -u"),
         ),
         (
             OSError("libtvm.so: failed to map segment from shared object"),
-            ("memory is short for a library", "raise the limit with ulimit -v"),
+            ("no memory for a library", "raise the limit with ulimit -v"),
         ),
         (OSError(errno.EACCES, "x"), None),
         (OSError("x"), None),

@@ -239,7 +239,7 @@ class Task:
 
     @property
     def ko(self) -> tuple[int, int]:
-        """Subtiles of output channels, and channels of the last."""
+        """Number of output channel subtiles, and channels of the last one."""
         count, last = self._halves("number_ko_ki", "rem_ko_ki", 0)
         return count, last or self.channel_tile
 

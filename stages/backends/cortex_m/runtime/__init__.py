@@ -1,6 +1,6 @@
 """Arm Cortex-M, bare metal: ROM and RAM of the target's memory map.
 
-Simulated with host files through semihosting, counted by QEMU; on a board with both through a debugger.
+In QEMU, semihosting reads and writes host files, and QEMU counts; on a board, a debugger does both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def runtime(target: Target) -> Runtime:
 
 
 def debugged(target: Target) -> Runtime:
-    """Return the same for a board, with files through a debugger, and cycles."""
+    """Return the run-time code for a board: files through a debugger, and a cycle counter."""
     return _runtime(target, HARNESS / "debugger.c", FOLDER / "cycles.c", flags=(DEBUGGER,))
 
 

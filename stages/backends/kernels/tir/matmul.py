@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def matrices(view: LayerView, function: str, parameters: tuple[int, ...], words: int) -> Lowering:
-    """Return products by `function`, one at a time.
+    """Return the products as calls of `function`, one at a time.
 
     `parameters` is the shape of the function's structure. The function gets `words` words of scratch.
     """

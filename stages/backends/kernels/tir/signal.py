@@ -24,7 +24,7 @@ def frames_call(
 def rfft_call(
     view: LayerView, function: str, constants: Mapping[str, np.ndarray], scratch: int, integers: Sequence[int]
 ) -> Lowering:
-    """Return the same with a scratch buffer of complex numbers after the output; 0: the output itself."""
+    """Return `frames_call` with `scratch` complex numbers of scratch after the output; 0: the output itself."""
     return _call(view, function, constants, integers, scratch)
 
 

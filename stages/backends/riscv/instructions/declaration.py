@@ -109,7 +109,7 @@ def _by_word(value: Any) -> Any:
 class InstructionSet(StrictModel):
     """One version of an extension.
 
-    operations  what the kernels call, such as `smaqa(d, a, b)`, as expressions of instructions, by word size.
+    operations  calls in kernels, such as `smaqa(d, a, b)`, as expressions of instructions, by word size.
                 Alternatives differ in the source whose register they overwrite
     """
 

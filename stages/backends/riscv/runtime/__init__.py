@@ -34,7 +34,7 @@ def runtime(target: Target) -> Runtime:
 
 
 def debugged(target: Target) -> Runtime:
-    """Return the same for a board, with files through a debugger, and cycles."""
+    """Return the run-time code for a board: files through a debugger, and a cycle counter."""
     return _runtime(target, HARNESS / "debugger.c", FOLDER / "cycles.c", flags=(DEBUGGER,))
 
 

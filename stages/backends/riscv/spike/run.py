@@ -66,7 +66,7 @@ def _draft(target: Target) -> str:
     """Return the draft of P that the target's core has."""
     if "rvp" not in target.extensions:
         hint = f'add `extensions: {{rvp: "{versions("rvp")[-1]}"}}`; drafts: {", ".join(versions("rvp"))}'
-        raise StageError(f"target {target.name}: the plug-in rvp needs the draft of P", hint=hint, at=("target",))
+        raise StageError(f"target {target.name}: the plug-in rvp needs a draft version of P", hint=hint, at=("target",))
     return target.extensions["rvp"]
 
 

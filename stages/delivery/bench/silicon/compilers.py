@@ -1,4 +1,4 @@
-"""The compiler of a published program: that of its row of silicon.yaml, as far as this machine has it.
+"""The compiler of a published program: the one that its row of silicon.yaml names, if this machine has it.
 
 Rows of Arm's compiler take Clang, from which it derives. Rows of a GCC take one with the same major version if the PATH
 has it under its versioned name (`arm-none-eabi-gcc-14.2.1`); else the target's own.
@@ -63,7 +63,7 @@ def _with_clang(target: Target) -> Target:
     """Return the target with Clang as its compiler, and the headers of its GCC's C library."""
     command = next(filter(shutil.which, _CLANG), "")
     if not command:
-        raise StageError("no clang, from which Arm's compiler derives", hint="apt-get install clang-14")
+        raise StageError("clang is not installed; rows of Arm's compiler need it", hint="apt-get install clang-14")
     gcc = target.compiler.command
     # Inline assembly of TinyMaix writes r7, which else is the frame pointer.
     own = ("-fomit-frame-pointer", f"--target={gcc.removesuffix('-gcc')}", "-isystem", _headers(gcc))

@@ -48,7 +48,7 @@ class PublishedCode:
 
     header    glob of a file that every checkout has
     families  architecture families that it supports
-    program   returns the program of a row from a checkout; raises StageError, with what is missing
+    program   returns the program of a row from a checkout; raises StageError for missing files
     """
 
     header: str

@@ -114,7 +114,7 @@ def built(program: Program, target: Target, cache: Cache, tools: Mapping[str, st
 
     `tools` are versions by name. Raises StageError.
 
-    It reads the counter twice: before and after the measured call.
+    The program reads the counter before and after the measured call.
     """
     compiled_for = with_compiler(target, program.compiler)
     headers = sorted(path for folder in program.include for path in folder.rglob("*.h"))

@@ -143,7 +143,7 @@ def convolve(
     check_rank(x, (3, 4))
     values, group = weights.values, int(node.attributes.get("group", 1))
     if values.ndim != len(x.shape):
-        raise Refused(f"has weights {listed(values.shape)} for an input {listed(x.shape)}")
+        raise Refused(f"has weights {listed(values.shape)}, which do not fit the input {listed(x.shape)}")
     if values.shape[1] * group != x.shape[1] or values.shape[0] % group:
         raise Refused(f"has weights {listed(values.shape)} in {group} groups for an input {listed(x.shape)}")
     window = Window.of(node, x, node.attributes.get("kernel_shape", values.shape[2:]))

@@ -94,7 +94,7 @@ def prelu(t: Translation, node: Node) -> None:
     x, slope = t.materialized(t.computed(node, 0)), t.constant(node, 1, "the slope")
     slopes = broadcast_constant(slope, x)
     if any(size not in (1, stored_size) for size, stored_size in zip(slopes.shape, x.tensor.shape, strict=True)):
-        raise Refused(f"has the slope {listed(slope.shape)} for {listed(x.shape)}")
+        raise Refused(f"has the slope {listed(slope.shape)}, which does not broadcast to {listed(x.shape)}")
     constant = t.builder.constant(f"{node.outputs[0]}/slope", slopes)
     _bind_like(t, node, x, t.builder.emit("PRELU", [x.tensor, constant], x.tensor.shape, None, node.outputs[0]))
 
@@ -102,7 +102,7 @@ def prelu(t: Translation, node: Node) -> None:
 def broadcast_constant(values: Array, x: TensorView) -> Array:
     """Return a constant that broadcasts against x, in the axis order of x."""
     if values.ndim > len(x.shape):
-        raise Refused(f"broadcasts {listed(x.shape)} to the {values.ndim} axes of a constant")
+        raise Refused(f"broadcasts {listed(x.shape)} to {values.ndim} axes, those of a constant; this is not supported")
     padded = values.reshape((1,) * (len(x.shape) - values.ndim) + values.shape)
     return np.ascontiguousarray(padded.transpose(x.order))
 
@@ -294,7 +294,7 @@ def concat(t: Translation, node: Node) -> None:
     if all(isinstance(value, TensorView) and value.tensor.scale for value in values):
         parts = [value for value in values if isinstance(value, TensorView)]
         if len({(part.tensor.scale[0], part.tensor.zero_point[0]) for part in parts}) > 1:
-            raise Refused("joins integers with different scales")
+            raise Refused("joins integers of different scales or zero points; they must be equal")
         tensors, order, axis = concat_inputs(t, node, list(parts))
         result = t.builder.concatenation(tensors, order.index(axis), name=node.outputs[0])
         t.bind(node.outputs[0], TensorView.of(result, order))
@@ -341,7 +341,7 @@ def concat_inputs(t: Translation, node: Node, parts: list[TensorView | None]) ->
             continue
         stored = t.constant(node, position, "a part")
         if stored.ndim != len(order):
-            raise Refused(f"joins a constant of shape {listed(stored.shape)} to tensors with {len(order)} axes")
+            raise Refused(f"joins a constant {listed(stored.shape)} to tensors with {len(order)} axes; both must agree")
         ordered = np.ascontiguousarray(stored.transpose(order))
         tensors.append(t.builder.constant(f"{node.outputs[0]}/part{position}", ordered))
     return tensors, order, axis

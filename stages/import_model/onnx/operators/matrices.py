@@ -43,7 +43,7 @@ def operands_of(t: Translation, node: Node) -> tuple[list[TensorView | Constant]
 
 
 def integers_behind(value: Value) -> TensorView | Constant | None:
-    """Return integers with one scale and zero point behind real numbers, else None."""
+    """Return the integers that `value` dequantizes if they have one scale and zero point, else None."""
     if isinstance(value, Dequantized):
         return value.integers
     if not isinstance(value, Constant) or value.scale is None or value.values.dtype not in (np.int8, np.uint8):
@@ -91,14 +91,14 @@ def einsum(t: Translation, node: Node) -> None:
     summed = [label for label in first if label in second and label not in out]
     rows, columns = ([label for label in term if label in out and label not in batch] for term in terms)
     if sorted((*batch, *rows, *summed)) != sorted(first) or sorted((*batch, *summed, *columns)) != sorted(second):
-        raise Refused(f"is '{equation}', which sums one tensor alone")
+        raise Refused(f"is '{equation}', which sums an axis that only one tensor has; this is not supported")
     raw_parts, result = operands_of(t, node)
     parts = [part if isinstance(part, Constant) else t.materialized(part) for part in raw_parts]
     sizes: dict[str, int] = {}
     for term, part in zip(terms, parts, strict=True):
         shape = part.values.shape if isinstance(part, Constant) else part.shape
         if len(shape) != len(term) or any(sizes.setdefault(*pair) != pair[1] for pair in zip(term, shape, strict=True)):
-            raise Refused(f"is '{equation}' of tensors that have other axes")
+            raise Refused(f"is '{equation}', which does not fit the axes of its tensors")
     name, matrices = result.name, []
     for at, (term, part, order) in enumerate(
         zip(terms, parts, ((batch, rows, summed), (batch, summed, columns)), strict=True)

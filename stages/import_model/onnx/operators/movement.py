@@ -23,7 +23,7 @@ def identity(t: Translation, node: Node, x: TensorView) -> TensorView:
 def dropout(t: Translation, node: Node, x: TensorView) -> TensorView:
     """Translate Dropout, which drops nothing in inference."""
     if any(t.readers[name] or name in t.outputs for name in node.outputs[1:] if name):
-        raise Refused("has its mask as a second result")
+        raise Refused("also returns its mask, which is not supported")
     return x
 
 
@@ -80,7 +80,7 @@ def transpose(t: Translation, node: Node, x: TensorView) -> TensorView:
     rank = len(x.shape)
     moved = [int(axis) for axis in node.attributes.get("perm", range(rank)[::-1])]
     if sorted(moved) != list(range(rank)):
-        raise Refused(f"has the order {moved} of {rank} axes")
+        raise Refused(f"has the order {moved}; it must be a permutation of {rank} axes")
     return x.transposed(moved)
 
 
@@ -100,7 +100,7 @@ def slice_(t: Translation, node: Node, x: TensorView) -> TensorView:
     cuts = [slice(None)] * rank
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if not step:
-            raise Refused("has the step 0")
+            raise Refused("has the step 0; it must not be 0")
         cuts[axis_in(axis, rank)] = slice(start, min(end, _ENDLESS), step)
     return slice_view(t, node.outputs[0], x, cuts)
 
@@ -159,7 +159,7 @@ def split(t: Translation, node: Node, x: TensorView) -> list[TensorView]:
         part_size = -(-total // count)
         sizes = [part_size] * (count - 1) + [total - part_size * (count - 1)]
     if len(sizes) != count or sum(sizes) != total or min(sizes) < 1:
-        raise Refused(f"cannot cut axis {axis} of {listed(x.shape)} into {sizes}")
+        raise Refused(f"cannot split axis {axis} of {listed(x.shape)} into {sizes}")
     if len(set(sizes)) == 1:
         tensors = t.builder.split(x.tensor, count, x.order.index(axis), name=node.outputs[0])
         return [TensorView.of(tensor, x.order) for tensor in tensors]
@@ -178,7 +178,7 @@ def gather(t: Translation, node: Node, x: TensorView) -> TensorView:
     axis, indices = axis_in(int(node.attributes.get("axis", 0)), len(x.shape)), t.constant(node, 1, "the indices")
     size = x.shape[axis]
     if not indices.size or indices.min() < -size or indices.max() >= size:
-        raise Refused(f"gathers the indices {listed(indices.reshape(-1))} of {size}")
+        raise Refused(f"gathers the indices {listed(indices.reshape(-1))}; they must be from {-size} to {size - 1}")
     flat = [int(index) % size for index in indices.reshape(-1)]
     step = flat[1] - flat[0] if len(flat) > 1 else 1
     if step > 0 and flat == list(range(flat[0], flat[0] + step * len(flat), step)):

@@ -36,7 +36,7 @@ def batch_normalization(t: Translation, node: Node) -> None:
 def layer_normalization(t: Translation, node: Node) -> None:
     """Normalize over all axes from `axis` on."""
     if any(name in t.readers or name in t.outputs for name in node.outputs[1:] if name):
-        raise Refused("gives its mean or deviation as well")
+        raise Refused("also returns its mean or deviation, which is not supported")
     x = t.materialized(t.computed(node, 0))
     first = axis_in(int(node.attributes.get("axis", -1)), len(x.shape))
     _normalized(t, node, x, range(first, len(x.shape)), x.shape[first:])
@@ -47,7 +47,7 @@ def instance_normalization(t: Translation, node: Node) -> None:
     x = t.materialized(t.computed(node, 0))
     rank = len(x.shape)
     if rank < 3:
-        raise Refused(f"reads {listed(x.shape)}; there are axes behind the channels")
+        raise Refused(f"reads {listed(x.shape)}; it must have at least 3 axes")
     _normalized(t, node, x, range(2, rank), (x.shape[1], *(1,) * (rank - 2)))
 
 
@@ -90,7 +90,7 @@ def group_normalization(t: Translation, node: Node) -> None:
     for at, op in ((1, "MUL"), (2, "ADD")):
         values = t.constant(node, at, "its constants").astype(np.float32).reshape(-1)
         if values.size != channels:
-            raise Refused(f"has {values.size} numbers for {channels} channels")
+            raise Refused(f"has {values.size} numbers for {channels} channels; one per channel is needed")
         per_channel = values.reshape(1, -1, *(1,) * (len(x.shape) - 2))
         unit = steps(op, unit, t.builder.constant(f"{name}/{op.lower()}", per_channel))
     t.bind(name, TensorView.of(unit, x.order))

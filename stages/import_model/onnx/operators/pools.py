@@ -26,10 +26,10 @@ def max_pool(t: Translation, node: Node, x: TensorView) -> TensorView:
     """Translate MaxPool, which ignores the padding."""
     check_rank(x, (3, 4))
     if len(node.outputs) > 1 and node.outputs[1]:
-        raise Refused("has the positions of its maxima as a second result")
+        raise Refused("also returns the positions of its maxima, which is not supported")
     window = Window.of(node, x, node.attributes["kernel_shape"])
     if window.dilation != (1, 1):
-        raise Refused(f"is dilated by {listed(window.dilation)}")
+        raise Refused(f"has the dilation {listed(window.dilation)}; only 1 is supported")
     image = as_image(t, x)
     padding, name = window.padding(image.shape[1:3]), node.outputs[0]
     if padding is None:
@@ -91,7 +91,7 @@ class _Averages:
         inside = np.multiply.outer(*(averages.taps(axis).sum(axis=1) for axis in (0, 1)))
         mean_of_ones = ones.reshape((1, *ones.shape[2:]) if rank == 1 else ones.shape[2:])
         if mean_of_ones.shape != inside.shape:
-            raise Refused(f"has {listed(inside.shape)} windows, and ONNX Runtime {listed(mean_of_ones.shape)}")
+            raise Refused(f"has {listed(inside.shape)} windows, but ONNX Runtime computes {listed(mean_of_ones.shape)}")
         if not inside.all():
             raise Refused(f"has windows {listed(window.kernel)} that lie completely in the padding {list(window.pads)}")
         divisors = np.rint(inside / mean_of_ones).astype(np.int64)

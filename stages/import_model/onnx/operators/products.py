@@ -127,7 +127,7 @@ def connect(t: Translation, x: TensorView, weights: Weights, bias: Array | None,
     weights = weights.centred()
     units, depth = weights.values.shape
     if not x.shape or x.shape[-1] != depth:
-        raise Refused(f"has weights for rows of {depth} and the input {listed(x.shape)}")
+        raise Refused(f"has weights for rows of {depth}, which do not fit the input {listed(x.shape)}")
     if bias is not None and bias.size != units:
         bias = np.broadcast_to(bias.reshape(-1), units)
     if not x.is_plain or x.reshaped:

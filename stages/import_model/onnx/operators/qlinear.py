@@ -89,9 +89,9 @@ def matmul(t: Translation, node: Node) -> None:
 def gemm(t: Translation, node: Node) -> None:
     """Translate QGemm(a, scale, zero, b, scale, zero, c, scale, zero) with integer results."""
     if node.attributes.get("transA", 0) or node.attributes.get("alpha", 1.0) != 1.0:
-        raise Refused("transposes its first input, or has an alpha other than 1")
+        raise Refused("transposes its first input, or has an alpha other than 1; neither is supported")
     if not node.has(7):
-        raise Refused("has a float result")
+        raise Refused("has a float result; only integer results are supported")
     transposed = bool(node.attributes.get("transB", 0))
     weights = Weights.of(_stored(t, node, 3, 0 if transposed else 1), 0 if transposed else 1)
     weights = weights.with_values(weights.values if transposed else weights.values.T)

@@ -34,11 +34,11 @@ def dequantize(t: Translation, node: Node) -> None:
     """Translate DequantizeLinear; nothing is computed until an operator needs real numbers."""
     value = t.value(node, 0)
     if isinstance(value, Constant | Dequantized):
-        raise Refused("dequantizes real numbers")
+        raise Refused("dequantizes real numbers; its input must be integers")
     scale, zero_point = t.parameters(node, 1, 2)
     if (value.tensor.scale, value.tensor.zero_point) != ((scale,), (zero_point,)):
         source_scale = f"{value.tensor.scale[0]:g}" if value.tensor.scale else "none"
-        raise Refused(f"dequantizes with the scale {scale:g} a tensor of scale {source_scale}")
+        raise Refused(f"dequantizes with the scale {scale:g}, but its input has the scale {source_scale}")
     t.bind(node.outputs[0], Dequantized(value))
 
 

@@ -22,12 +22,12 @@ def resize(t: Translation, node: Node, x: TensorView) -> TensorView:
     if mode not in ("", "nearest", "linear", "bilinear"):
         raise Refused(f"resizes in the mode {mode}; nearest and linear are supported")
     if coordinates.startswith("tf_crop"):
-        raise Refused(f"has the coordinates {coordinates}")
+        raise Refused(f"has the coordinates {coordinates}, which are not supported")
     if node.attributes.get("antialias", 0):
-        raise Refused("is antialiased")
+        raise Refused("is antialiased, which is not supported")
     shape, source_places = _source_positions(t, node, x)
     if shape[:2] != x.shape[:2]:
-        raise Refused(f"resizes {listed(x.shape)} to {listed(shape)}: height and width are supported")
+        raise Refused(f"resizes {listed(x.shape)} to {listed(shape)}; only height and width may change")
     linear, name = mode in ("linear", "bilinear"), node.outputs[0]
     if linear and x.tensor.scale and not isinstance(t.value(node, 0), Dequantized):
         raise Refused("resizes integers in the mode linear; nearest is supported")

@@ -79,10 +79,10 @@ def _ohwi_weights(weights: Weights, node: Node, x: TensorView) -> Weights:
     check_rank(x, (3, 4))
     values, rank, fill = weights.values, len(x.shape) - 2, weights.zero_point
     if values.ndim != rank + 2 or values.shape[0] != x.shape[1]:
-        raise Refused(f"has weights {listed(values.shape)} for an input {listed(x.shape)}")
+        raise Refused(f"has weights {listed(values.shape)}, which do not fit the input {listed(x.shape)}")
     if tuple(node.attributes.get("kernel_shape", values.shape[2:])) != values.shape[2:]:
         raise Refused(
-            f"has the window {listed(node.attributes['kernel_shape'])} and weights {listed(values.shape[2:])}"
+            f"has the window {listed(node.attributes['kernel_shape'])}, but weights for {listed(values.shape[2:])}"
         )
     values = _ungrouped(_spread_weights(values, node, fill), node, fill)
     values = values[:, :, None] if rank == 1 else values
@@ -131,7 +131,7 @@ def _spread_weights(values: Array, node: Node, fill: int) -> Array:
     rank = values.ndim - 2
     gaps = node.attributes.get("dilations", [1] * rank)
     if len(gaps) != rank or min(gaps) < 1:
-        raise Refused(f"has the dilations {listed(gaps)} for {rank} axes")
+        raise Refused(f"has the dilations {listed(gaps)}; {rank} positive numbers are needed")
     sizes = [(size - 1) * gap + 1 for size, gap in zip(values.shape[2:], gaps, strict=True)]
     spread = np.full((*values.shape[:2], *sizes), fill, values.dtype)
     every = tuple(slice(None, None, gap) for gap in (1, 1, *gaps))
@@ -183,7 +183,8 @@ def _axes(node: Node, x: TensorView, taps: Sequence[int]) -> list[_Axis]:
         result = full_size - before - after
         if min(stride, result) < 1 or min(before, after, output_padding[at]) < 0 or output_padding[at] >= stride > 0:
             raise Refused(
-                f"has strides {listed(strides)}, pads {listed(pads)} and output paddings {listed(output_padding)}"
+                f"has strides {listed(strides)}, pads {listed(pads)} and output paddings {listed(output_padding)}:"
+                " out of range"
             )
         axes.append(_Axis(size, window, stride, before, result))
     return axes

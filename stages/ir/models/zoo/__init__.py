@@ -1,7 +1,7 @@
 """The zoo: well-known topologies with seeded weights, as TFLite files.
 
 Layers and operators are those that TensorFlow's converter gives for the published networks; a test compares them with
-real files. The weights are random: the networks classify nothing, but cost what the real ones cost.
+real files. The weights are random: the networks classify nothing, but cost as much as the real ones.
 """
 
 from __future__ import annotations

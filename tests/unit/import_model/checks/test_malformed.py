@@ -94,7 +94,7 @@ OPTIONS: list[tuple[bytes, Alteration, str]] = [
     (LEAKY_RELU, option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
     (SOFTMAX, option("beta", -1.0), "has beta -1; it must not be negative"),
     (SQUEEZE, option("squeezeDims", [0] * 9), "has 9 numbers in squeeze_dims; at most 8 are supported"),
-    (dense(), option("weightsFormat", 1), "has its weights 'w' in the shuffled format 1"),
+    (dense(), option("weightsFormat", 1), "has weights 'w' in the unsupported format 1 (shuffled)"),
 ]
 WINDOWS: list[tuple[bytes, Alteration, str]] = [
     (pool(), option("filterHeight", BIG), f"has a window of {BIG}x2; LiteRT's maximum is 65536"),
@@ -146,10 +146,10 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (SQUEEZE, option("squeezeDims", [1]), "removes axis 1 of 'x' [1, 4, 4, 4], whose size is not 1"),
     (PAD, constant("n0", [[0, 0]] * 3), "has padding of shape [3, 2], but 'x' has 4 axes"),
     (PAD, constant("n0", [[0, 0], [-1, 0], [0, 0], [0, 0]]), "pads axis 1 of 'x' by -1 and 0"),
-    (SLICE, constant("n0", [0, 3, 0, 0]), "takes 2 from 3 on along axis 1 of 'x' [1, 4, 4, 4]"),
-    (strided(), constant("n2", [1, 1, 0, 1]), "has the stride 0 along axis 2"),
+    (SLICE, constant("n0", [0, 3, 0, 0]), "takes 2 from 3 on, beyond axis 1 of 'x' [1, 4, 4, 4]"),
+    (strided(), constant("n2", [1, 1, 0, 1]), "has the stride 0 along axis 2; it must not be 0"),
     (strided(), constant("n0", [0, 4, 0, 0]), "takes nothing from 4 to 4 along axis 1"),
-    (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 along axis 1 of 'x' [1, 4, 4, 4]"),
+    (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 beyond axis 1 of 'x' [1, 4, 4, 4]"),
     (strided(), option("ellipsisMask", 1), "has an ellipsis, a new axis, or an end relative to the begin"),
     (SPLIT, option("numSplits", -1), "has 1 outputs, but its num_splits is -1"),
     (SPLIT, constant("n0", 4), "has the axis 4, which is out of range for the shape [1, 4, 4, 4]"),
@@ -157,12 +157,12 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (SPLIT_V, constant("n0", [5]), "cannot split axis 3 of 'x' [1, 4, 4, 4] into [5]"),
     (joined(), option("axis", 1), "cannot join 'x' [1, 4, 3] and 'z' [1, 4, 2] along axis 1"),
     (joined(), option("axis", BIG), f"has the axis {BIG}, which is out of range for the shape [1, 4, 3]"),
-    (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3 in an image of 4x4"),
+    (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3, which do not divide an image of 4x4"),
     (SPACE_TO_DEPTH, option("blockSize", 0), "has blocks of 0x0"),
     (
         indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}),
         option("blockSize", BIG),
-        f"has blocks of {BIG}x{BIG} from 4 channels",
+        f"has blocks of {BIG}x{BIG}; 4 channels are not a multiple of {BIG * BIG}",
     ),
     (
         indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
@@ -177,7 +177,7 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (
         indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions", {"alignCorners": True}),
         option("halfPixelCenters", True),
-        "has both align_corners and half_pixel_centers",
+        "has both align_corners and half_pixel_centers; only one may be set",
     ),
     (RELU, tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; at most 8 are supported"),
     (RELU, tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),

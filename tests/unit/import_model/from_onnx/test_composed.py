@@ -277,7 +277,7 @@ def test_integers_are_onnx_runtimes(case: str, tmp_path: Path) -> None:
         ),
         (one("Slice", IMAGE, ints(0), ints(3), ints(1), ints(0)), "has the step 0"),
         (one("Einsum", (3, 3), drawn(1, 3), equation="ii,i->i"), "'ii,i->i'; two tensors, with each axis named once"),
-        (one("Einsum", (3, 4), drawn(1, 3), equation="ab,a->a"), "which sums one tensor alone"),
+        (one("Einsum", (3, 4), drawn(1, 3), equation="ab,a->a"), "which sums an axis that only one tensor has"),
         (
             model([node("TopK", ["x", "k"], ["v", "i"])], {"x": IMAGE}, ["v"], {"k": ints(3)}),
             "has k = 3; only 1 is supported",

@@ -139,10 +139,10 @@ def test_what_to_do_about_scales_that_are_found_at_run_time_and_shares_beyond_fl
     ("attributes", "what"),
     [
         ({"group": 3}, "has 3 groups for 4 channels"),
-        ({"dilations": [2]}, "has the dilations [2] for 2 axes"),
+        ({"dilations": [2]}, "has the dilations [2]; 2 positive numbers are needed"),
         ({"output_padding": [2, 0], "strides": [2, 2]}, "output paddings [2, 0]"),
         ({"pads": [9, 9, 9, 9]}, "pads [9, 9, 9, 9]"),
-        ({"kernel_shape": [2, 2]}, "has the window [2, 2] and weights [3, 3]"),
+        ({"kernel_shape": [2, 2]}, "has the window [2, 2], but weights for [3, 3]"),
         ({"strides": [2, 2], "output_shape": [12, 13]}, "output shape [12, 13]; on axis 3 the products reach 11"),
         ({"output_shape": [7, 0]}, "has strides [1, 1], pads"),
     ],
@@ -159,7 +159,7 @@ def test_transposed_convolutions_that_tflite_has_not(attributes: Any, what: str)
 
 def test_normalizations_with_more_results_or_other_scales() -> None:
     both = node("LayerNormalization", ["x", "s"], ["y", "m"])
-    assert "gives its mean or deviation as well" in refused(model([both], {"x": (2, 4)}, ["y", "m"], {"s": ONES}))
+    assert "also returns its mean or deviation" in refused(model([both], {"x": (2, 4)}, ["y", "m"], {"s": ONES}))
     proto = model([node("LayerNormalization", ["x", "s"], ["y"])], {"x": (2, 5)}, ["y"], {"s": ONES})
     assert "has the scale [4] for [5]" in refused(proto)
 
@@ -291,7 +291,7 @@ def ints(*values: int) -> Any:
         ("Pad", [ints(1, 1)], {}, "has 2 pads for 4 axes; two for each"),
         ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
         ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0]; one occurs twice"),
-        ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99] of 6"),
+        ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99]; they must be from -6 to 5"),
         (
             "SpaceToDepth",
             [],
@@ -299,8 +299,8 @@ def ints(*values: int) -> Any:
             "has the blocksize 2, which does not divide height and width of [1, 6, 9, 7]",
         ),
         ("DepthToSpace", [], {"blocksize": 4}, "has the blocksize 4; 6 channels are not a multiple of 16"),
-        ("PRelu", [drawn(1, 5, 1, 1)], {}, "has the slope [5, 1, 1] for [1, 6, 9, 7]"),
-        ("Concat", [drawn(1, 2)], {"axis": 0}, "joins a constant of shape [2] to tensors with 4 axes"),
+        ("PRelu", [drawn(1, 5, 1, 1)], {}, "has the slope [5, 1, 1], which does not broadcast to [1, 6, 9, 7]"),
+        ("Concat", [drawn(1, 2)], {"axis": 0}, "joins a constant [2] to tensors with 4 axes; both must agree"),
     ],
 )
 def test_what_contradicts_itself_is_refused(op: str, constants: Any, attributes: Any, message: str) -> None:

@@ -96,7 +96,7 @@ def raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ("error", "message"),
     [
         (OSError(errno.EMFILE, "Too many open files"), "emit: too many files are open\nraise the limit with ulimit -n"),
-        (MemoryError(), "emit: memory is short"),
+        (MemoryError(), "emit: out of memory"),
         (
             RuntimeError("can't start new thread"),
             "emit: there are too many processes or threads\nraise the limit with ulimit -u",

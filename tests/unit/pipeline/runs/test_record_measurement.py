@@ -82,7 +82,7 @@ def test_what_is_no_measurement_is_not_recorded(tmp_path: Path, changes: dict[st
     [
         ("schema: 1\nmeasurements: [\n", "silicon.yaml:2:1: YAML syntax"),
         (OWN.replace("cycles: 5", "us: 5"), "silicon.yaml:10:3: unknown key 'us'"),
-        ("{schema: 1}\n", "silicon.yaml is one mapping in braces"),
+        ("{schema: 1}\n", "cannot add a row: silicon.yaml is one mapping in braces"),
     ],
 )
 def test_a_broken_file_stays_as_it_is(tmp_path: Path, text: str, message: str) -> None:

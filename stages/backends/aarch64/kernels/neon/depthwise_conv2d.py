@@ -193,7 +193,7 @@ class Depthwise(DepthwiseKernel):
         return f"neon_depthwise_{SUFFIX[view.inputs[0].dtype]}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 9 per tap of 8 channels, 70 around."""
+        """Return the instructions, from counts: 9 per tap of 8 channels, 70 overhead."""
         op, (batch, height, width, channels) = view.op, view.outputs[0].shape
         groups = len(group_starts(channels, self.group))
         return float(batch * groups * height * width * (prod(op.kernel) * 9 + 70))

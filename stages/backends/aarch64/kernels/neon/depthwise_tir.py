@@ -23,7 +23,7 @@ class Group:
     weight_shape, weight_type  of a group's packed weights
     weight                     (weights, ky, kx, channel) -> the weight in packed order
     structure_bytes            size of the C structure with the layer's constants
-    int8_activations           uint8 activations become int8 without a zero point to subtract
+    int8_activations           uint8 activations are converted to int8; no zero point is subtracted
     """
 
     channels: int

@@ -42,7 +42,7 @@ class Format:
     """Operand format of a kernel.
 
     width        columns of a block, while enough columns remain
-    chunks       bytes of a depth chunk, and of chunks behind the last full one
+    chunks       bytes of a depth chunk, and of chunks after the last full one
     interleave   C function that interleaves rows by chunks, in tiles of eight or four; '': rows are read in place
     """
 
@@ -83,7 +83,7 @@ def depth(view: LayerView, layout: Format) -> int:
 def images(view: LayerView, layout: Format) -> tuple[int, int]:
     """Return the number of products and the rows of each.
 
-    Rows that are read in place need no border between images.
+    If rows are read in place, all images form one product.
     """
     if isinstance(view.op, FullyConnected):
         return 1, int(view.op.batch)
@@ -94,7 +94,7 @@ def images(view: LayerView, layout: Format) -> tuple[int, int]:
 def native(view: LayerView, layout: Format) -> bool:
     """Return whether rows are read from the input in place.
 
-    True for single pixels without padding, sign change or sums.
+    True for single pixels without padding, sign change or weight zero point.
     """
     whole = depth_of(view) % layout.multiple == 0
     return not has_windows(view) and whole and view.inputs[0].dtype == "int8" and weight_zero_point(view) == 0
@@ -113,6 +113,6 @@ def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
 
 
 def gemm_fields(view: LayerView, layout: Format, mode: int) -> list[int]:
-    """Return the fields of neon_gemm behind the output constants: x_row, y_row, depth, columns, mode."""
+    """Return the fields of neon_gemm after the output constants: x_row, y_row, depth, columns, mode."""
     filled, columns = depth(view, layout), columns_of(view)
     return [filled, columns, filled, columns, mode]

@@ -38,7 +38,7 @@ class Hybrid4x16(DotProductKernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.
 
-        A tile of R x 16 takes 17 R + 6 per four steps and 28 R + 27 around, a tile of R x 4 fewer.
+        A tile of R x 16 takes 17 R + 6 per four steps and 28 R + 27 overhead, a tile of R x 4 fewer.
         """
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)
@@ -65,7 +65,7 @@ class Interleaved8x12(DotProductKernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.
 
-        A tile of R x 12 takes 3 R + 2.5 per step and 25 R + 40 around; a byte of the panel 0.4.
+        A tile of R x 12 takes 3 R + 2.5 per step and 25 R + 40 overhead; a byte of the panel 0.4.
         """
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)

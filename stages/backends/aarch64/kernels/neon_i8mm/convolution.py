@@ -46,7 +46,7 @@ class Interleaved8x12(MatrixKernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.
 
-        A tile of R x 12 takes 3 R + 3 per step and 15 R + 35 around; a byte of the panel 0.25.
+        A tile of R x 12 takes 3 R + 3 per step and 15 R + 35 overhead; a byte of the panel 0.25.
         """
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)

@@ -50,7 +50,7 @@ def starts(view: LayerView) -> NDArray[np.int64]:
 
 
 def blocks(view: LayerView) -> NDArray[np.int32]:
-    """Return int32 [multiplier, blocks, words]: all channels for each result of a channel."""
+    """Return the packed constants, int32 [multiplier, blocks, words]."""
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words

@@ -193,7 +193,7 @@ class DepthwiseConv2dChannels(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, as measured.
 
-        16 per two taps of a block, 29 per block results, 60 per window and 5 per tap.
+        16 per two taps of a block, 29 per results of a block, 60 per window and 5 per tap.
         """
         op, y = view.op, view.outputs[0]
         pixels, taps = y.shape[0] * y.shape[1] * y.shape[2], prod(op.kernel)

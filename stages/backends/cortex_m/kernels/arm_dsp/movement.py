@@ -1,6 +1,6 @@
 """Data movement in rows of bytes: pad, slices, split, layout, concatenation.
 
-Rows of single bytes that are not adjacent are for other kernels.
+Other kernels move single bytes that are not adjacent.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ MOST_CHANNELS = 64  # 16 KB of table
 
 
 class OneInput(Kernel):
-    """Pixels of the output are rows of a table, which the pixel of the input selects.
+    """A table has the output pixel for each value of the input pixel.
 
-    The table takes 256 bytes of ROM per channel.
+    It takes 256 bytes of ROM per channel.
     """
 
     name = "arm_dsp.one_input_s8"

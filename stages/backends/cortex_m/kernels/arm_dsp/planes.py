@@ -47,7 +47,7 @@ class Plane:
     """Padded plane of a channel; `swapped`: its rows and columns are the image's columns and rows.
 
     pitch      elements between rows
-    order      the output's columns: `near` (consecutive, and so are rows), `rows` (consecutive, rows apart) or `apart`
+    order      of the output: `near` (dense), `rows` (columns consecutive, rows apart) or `apart` (columns apart)
     """
 
     swapped: bool
@@ -67,7 +67,7 @@ class Plane:
 
 
 def plane_of(view: LayerView) -> Plane:
-    """Return the cheaper of the two orders."""
+    """Return the cheaper plane, swapped or not."""
     return min((_plane(view, swapped) for swapped in (False, True)), key=lambda plane: plane_cost(view, plane))
 
 

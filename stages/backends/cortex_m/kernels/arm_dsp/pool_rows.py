@@ -50,7 +50,7 @@ def _sums(count: int, taps: int) -> float:
 def _means(count: int, taps: int) -> float:
     """Return the instructions of the means of one call.
 
-    The elements behind the last full word take another word, or single means for fewer than four.
+    The elements after the last full word take another word, or single means for fewer than four.
     """
     if count < 4:
         return count * 4.5 * taps

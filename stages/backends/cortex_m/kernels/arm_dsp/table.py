@@ -22,5 +22,5 @@ class Table(ByteTable):
     function = "arm_dsp_table"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: 12 per four elements, 2 per iteration of 16, 30 around."""
+        """Return the instructions: 12 per four elements, 2 per iteration of 16, 30 overhead."""
         return 3.13 * view.outputs[0].elements + 30

@@ -58,7 +58,7 @@ class _Elementwise(MveKernel):
 
     @abstractmethod
     def fields(self, view: LayerView) -> dict[str, int]:
-        """Return the fields behind the geometry."""
+        """Return the fields after the geometry."""
 
     @abstractmethod
     def function(self, view: LayerView) -> str:

@@ -57,7 +57,7 @@ class ChannelGroup:
         return 3 * self.lanes + taps * self.lanes // 4
 
     def numbers(self) -> NDArray[np.int64]:
-        """Return int64 [groups, lanes]: channel numbers, -1 for lanes behind the last channel."""
+        """Return int64 [groups, lanes]: channel numbers, -1 for lanes after the last channel."""
         import numpy as np
 
         starts = np.maximum(np.minimum(np.arange(self.groups) * self.lanes, self.channels - self.lanes), 0)
@@ -98,7 +98,7 @@ class Lanes:
 
     @property
     def by_group(self) -> bool:
-        """Whether lines hold 16 channels and are loaded again for each group, as all do not fit."""
+        """Whether lines hold 16 channels and are loaded again for each group, as all channels do not fit."""
         return self.is_long and self.walk.channels > GROUP
 
     @property
@@ -117,7 +117,7 @@ class Lanes:
 
     @property
     def scratch(self) -> int:
-        """Bytes of a band's lines and the bytes read behind them; 1 without lines."""
+        """Bytes of a band's lines and the bytes read after them; 1 without lines."""
         return 1 if self.in_place else self._lines_of(self.band) * self._steps[0] + GROUP
 
     @property
@@ -218,7 +218,7 @@ class Lanes:
 
 
 def lanes_of(view: LayerView, mode: Mode) -> Lanes:
-    """Return the cheapest walk and channel groups. 40 more lanes of constants must save one percent."""
+    """Return the cheapest walk and channel groups. Each 40 lanes of constants count as one percent."""
     candidates = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
     fitting = [lanes for lanes in candidates if lanes.walk.is_plain or not lanes.is_long]
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))

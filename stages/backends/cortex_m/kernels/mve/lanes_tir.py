@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution with one channel per lane: a block per channel part of an image."""
+"""TIR of depthwise convolution with one channel per lane: a block per channel group of an image."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def parts_of(view: LayerView) -> int:
 
 
 def is_plain(view: LayerView) -> bool:
-    """Return whether the output is int8 and bounded by int8 only, as saturating narrowing does."""
+    """Return whether the output is int8 without narrower bounds, so that saturation clamps it."""
     return view.inputs[0].dtype == "int8" and (view.op.act_min, view.op.act_max) == (-128, 127)
 
 

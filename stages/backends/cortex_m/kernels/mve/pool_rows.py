@@ -71,7 +71,7 @@ def _means(count: int, taps: int, elements: int) -> float:
 def _maxima(count: int, taps: int) -> float:
     """Return the instructions of passes over three taps, then two.
 
-    A vector takes 7 and 5, a pass 8.5, and 8 around them.
+    A vector takes 7 and 5, a pass 8.5, and 8 overhead.
     """
     threes = (taps - 1) // 2 if taps > 2 else 0
     twos = int(taps < 3 or taps % 2 == 0)

@@ -66,7 +66,7 @@ class Pool2d(MveKernel):
 
 
 class Pool2d16(Pool2d):
-    """The same for int16: maxima of 32 or 8 channels, sums of 8."""
+    """Pooling of int16: maxima of 32 or 8 channels, sums of 8."""
 
     name = "mve.pool2d_s16"
     bits = 16

@@ -65,8 +65,8 @@ def groups_of(view: LayerView) -> int:
 def columns(view: LayerView) -> Columns:
     """Return the cheapest division of columns.
 
-    With a tile of two rows a block takes 16 instructions per chunk and 27 around; a single column of four rows takes 10
-    and 26.
+    With a tile of two rows a block takes 16 instructions per chunk and 27 overhead; a column of four rows takes 10 and
+    26.
     """
     count = columns_in_group(view)
     whole, left = divmod(count, BLOCK)
@@ -139,7 +139,7 @@ def gather_cost(view: LayerView) -> float:
 def strip_cost(view: LayerView, tile: int) -> float:
     """Return the instructions for strips of `tile` rows of a group, from counts.
 
-    3 per 16 bytes of a column and 8 around; 6 per 8 bytes with few channels. 250 per strip and 60 per line of it (few
+    3 per 16 bytes of a column and 8 overhead; 6 per 8 bytes with few channels. 250 per strip and 60 per line of it (few
     channels: 130).
     """
     (kernel_y, kernel_x), step = view.op.kernel, view.op.stride[1]
@@ -171,7 +171,7 @@ def row_bytes(view: LayerView) -> int:
 def images(view: LayerView) -> tuple[int, int]:
     """Return the number of products and the rows of each.
 
-    Rows that are read in place need no border between images.
+    If rows are read in place, all images form one product.
     """
     if not has_windows(view):
         return 1, rows_of(view)

@@ -76,7 +76,7 @@ class FilterBank(FrameKernel):
         return ()
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """Return the weights of each section, those of one channel before those of the next, and the sections."""
+        """Return the weights of each section, channel by channel, and the sections."""
         import numpy as np
 
         packed = generic.FilterBank().pack(view, params)

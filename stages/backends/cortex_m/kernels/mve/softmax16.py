@@ -4,7 +4,7 @@ from stages.backends.kernels.softmax16 import Softmax16
 
 
 class MveSoftmax16(Softmax16):
-    """Four elements at a time; the lines of the table are gathered."""
+    """Softmax of four elements at a time; table lines are gathered."""
 
     name = "mve.softmax_s16"
     function = "mve_softmax_s16"

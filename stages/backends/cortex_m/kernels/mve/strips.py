@@ -49,7 +49,7 @@ class Strips:
 
     @property
     def lanes(self) -> int:
-        """Channels with strips at a time."""
+        """Channels whose strips are in scratch at a time."""
         return min(int(self.view.op.in_channels), GROUP)
 
     @property
@@ -111,7 +111,7 @@ class Strips:
 
     @property
     def strip_bytes(self) -> int:
-        """Bytes of all strips, including reads behind the last.
+        """Bytes of all strips, including reads after the last.
 
         Windows are read in multiples of 8, each in whole vectors.
         """

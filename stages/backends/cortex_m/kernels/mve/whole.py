@@ -82,7 +82,7 @@ class DepthwiseWhole(MveKernel):
         return depthwise(view, f"mve_depthwise_whole_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from the code: 14 per eight taps of a block, 36 around."""
+        """Return the instructions, from the code: 14 per eight taps of a block, 36 overhead."""
         return float(view.inputs[0].shape[0] * (block_count(view) * (14 * chunks_of(view) + 36) + 60))
 
 

@@ -25,7 +25,7 @@ class ProductCosts:
     product   per product of a panel if `rows` rows are computed at once; `single` for one row
     left      for one product of a column that fills no panel
     output    to requantize and store an output
-    row       around a row of a group; `panel` around `rows` rows of a panel
+    row       overhead of a row of a group; `panel` of `rows` rows of a panel
     run       for a run of bytes that is gathered, `byte` for each of its bytes, `flipped` for one of uint8
     plane     for a row of a window in a plane, `element` for each of its elements
     tile      for two calls of functions
@@ -50,10 +50,10 @@ class ProductCosts:
 class CopyCosts:
     """Instructions of copies between strided views.
 
-    layer      around a layer
+    layer      overhead of a layer
     call       for a call of copy.c; `row` for each row, `four` for four words, `word` for one of the rest
     memcpy     for a call of memcpy, `byte` for each byte
-    loop       around a loop over elements; `element` for each, `near` for each if they are at most two or neighbours
+    loop       overhead of an element loop; `element` for each, `near` for each if they are at most two or neighbours
     unrolled   longest run of neighbours that the compiler does not replace by memcpy; None: it replaces none
     fill       for each byte of a padded output
     """

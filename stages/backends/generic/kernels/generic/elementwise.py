@@ -142,7 +142,7 @@ class Binary(Loops8):
 
 
 class EvenPairs(Loops8):
-    """ADD, SUB and MUL with halves to the even number."""
+    """ADD, SUB and MUL that round halves to even."""
 
     name = "generic.even"
     row_alignment = 1
@@ -272,7 +272,7 @@ class Quantize(Kernel):
 
 
 class QuantizeEven(Quantize):
-    """float32 to an 8-bit type, halves to the even number as in ONNX Runtime."""
+    """float32 to an 8-bit type, halves to even as in ONNX Runtime."""
 
     name = "generic.quantize_even"
     estimate_error = 1.25

@@ -142,9 +142,8 @@ def flip(view: LayerView) -> Lowering:
 def quantize(view: LayerView) -> Lowering:
     """Return the quotient rounded to int32, halves away from zero.
 
-    It is truncated, then moved one away from zero if the rest is a half or more.
-
-    With `halves: even` a half makes no step from an even number.
+    It is truncated, then moved one away from zero if the remainder is a half or more; with `halves: even`, a half does
+    not move an even number.
     """
     op = view.op
     scale = T.float32(op.scale)

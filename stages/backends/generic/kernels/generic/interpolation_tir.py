@@ -24,8 +24,8 @@ def resize_bilinear(view: LayerView) -> Lowering:
 
     Sums of int8 are below 2^30.
 
-    A uint8 weights each corner in two steps, rows first, as the reference multiplies: the rows' share is in `weight0`
-    and `weight1`, the columns' in `weight2` and `weight3`.
+    For uint8, each corner is weighted in two steps as in the reference: by its row (`weight0`, `weight1`), then by its
+    column (`weight2`, `weight3`).
     """
     x, y = view.inputs[0], view.outputs[0]
     batch, height, width, channels = y.shape

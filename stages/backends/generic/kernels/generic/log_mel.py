@@ -24,7 +24,7 @@ MEL_FEATURES = Structure("fl_mel_features", ("channels", "depth", "step", "low",
 class LogMel(Kernel):
     """Log-mel spectrum, one frame after the other: an FFT of 32 bits in place, triangles, logarithms.
 
-    prefix       begin of the C function's name
+    prefix       of the C function's name
     per_number   instructions per complex number and radix-4 stage
     per_bin      instructions per bin of the spectrum
     """
@@ -98,7 +98,7 @@ class LogMel(Kernel):
 class MelFeatures(Kernel):
     """Sums of a log-mel spectrum (DCT), or its scaled values.
 
-    prefix       begin of the C function's name
+    prefix       of the C function's name
     per_product  instructions per product
     """
 

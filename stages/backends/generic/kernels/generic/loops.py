@@ -1,4 +1,4 @@
-"""What kernels share that are loops of plain TIR, without C of their own."""
+"""Base classes of kernels that are loops of plain TIR, without C functions."""
 
 from __future__ import annotations
 

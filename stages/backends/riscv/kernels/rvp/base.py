@@ -19,7 +19,7 @@ CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
 
 @dataclass(frozen=True)
 class Arithmetic(Sums):
-    """Sums of a layer and their second roundings."""
+    """Sums of a layer, and the constants that round them (rounding.py)."""
 
     rounders: Rounders
 

@@ -73,7 +73,7 @@ class DepthwiseTaps(Kernel):
         return depthwise(view, target.word_bits // 32, FIELDS)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: 11 per four taps of a group plus pixel loads, and 45 around."""
+        """Return the instructions: 11 per four taps of a group plus pixel loads, and 45 overhead."""
         op, lanes = view.op, target.word_bits // 32
         window = prod(op.kernel)
         come, go = pixel_costs(op.out_channels, lanes)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class FullyConnectedRows(Kernel):
     """A row of x times all units, eight, four or fewer at a time, without a panel.
 
-    A row is read in place; of several rows only those that begin at a register. Weights are padded along the depth to
-    whole registers, never along the units.
+    A row is read in place; of several rows only those at a multiple of the register size. Weights are padded along the
+    depth to whole registers, never along the units.
     """
 
     name = "rvp.dot_rows_s8"

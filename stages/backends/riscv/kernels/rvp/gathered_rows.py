@@ -12,7 +12,7 @@ LAYER = Structure("rvp_gathered_rows", ("rows", "bytes", "units", "steps", "clip
 def rows_cost(rows: int, depth: int, units: int, register: int, zero_point: int) -> float:
     """Return the instructions: 22 per row besides its products, 5 per unit that passes through scratch.
 
-    Copying an unaligned row takes 11 per four units of bytes, 5 per further unit and 8 around.
+    Copying an unaligned row takes 11 per four units of bytes, 5 per further unit and 8 overhead.
     """
     unit = gcd(depth, register)
     count = depth // unit

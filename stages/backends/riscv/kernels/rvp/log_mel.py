@@ -55,7 +55,7 @@ class MelFeatures(generic.MelFeatures):
         return "" if is_even else f"sums of {depth} of {size} values; it needs all, an even number"
 
     def weights(self, view: LayerView) -> np.ndarray:
-        """Return rows of fours of weights in the order 0 2 1 3."""
+        """Return the weight rows; each four weights are in the order 0 2 1 3."""
         import numpy as np
 
         weights = view.constant("weights")

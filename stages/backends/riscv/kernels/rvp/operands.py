@@ -27,10 +27,10 @@ WORTH = 0.97  # of a layer's instructions: what is written out needs scratch, an
 class Operands(Kernel):
     """An operator of two 8-bit tensors that broadcast, four elements per 32-bit lane; two roundings.
 
-    Its C is in <operator>.c; operands that are written out are in expand.c.
+    Its C is in <operator>.c. The C that expands broadcast operands is in expand.c.
 
-    structure  of its C: ROWS, then `fields`
-    loop       instructions, as measured
+    structure  its C structure: ROWS, then `fields`
+    loop       counted instructions
     """
 
     row_alignment = 8

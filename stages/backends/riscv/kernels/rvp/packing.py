@@ -26,7 +26,7 @@ def lanes(word_bits: int) -> int:
 
 
 def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[np.int64]:
-    """[channels] -> [blocks, 4, lanes], channels in register order, zeros behind the last."""
+    """[channels] -> [blocks, 4, lanes], channels in register order, zeros after the last."""
     lane_count = lanes(word_bits)
     block = 4 * lane_count
     padded = np.zeros(blocks * block, values.dtype)
@@ -138,7 +138,7 @@ def rows_params(
 ) -> NDArray[np.int32]:
     """Return params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder.
 
-    Units are in order, zeros behind the last. All units of a quad have short or all have wide roundings; the
+    Units are in order, zeros after the last. All units of a quad have short or all have wide roundings; the
     last lane of the quad's first register of rounders marks this.
     """
 
@@ -162,7 +162,7 @@ def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> 
 
 
 def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray[np.int8]:
-    """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 behind the end of a run."""
+    """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 after the end of a run."""
     outputs, depth = weights.shape
     split = weights.reshape(outputs, depth // run, run)
     return np.pad(split, ((0, 0), (0, 0), (0, -run % load_bytes)))
@@ -215,7 +215,7 @@ def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.
 def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
     """Return weights of direct_s8.S.
 
-    int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 behind the depth.
+    int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 after the depth.
     """
     lane_count = lanes(word_bits)
     channels, taps, columns, depth = weights.shape

@@ -73,7 +73,7 @@ class Taps:
         return [found[word, half] for word in words for half in (0, 1) if (word, half) in found]
 
     def place(self, row: Expr, column: Expr, choose: Callable[[Expr, Expr, Expr], Expr] = _choose) -> tuple[Expr, Expr]:
-        """Return the weight word and half of a tap.
+        """Return the number of a tap's weight word, and its half of that word (0 or 1).
 
         `choose`: condition ? first : second, of integers.
         """

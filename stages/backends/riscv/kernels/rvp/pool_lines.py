@@ -157,7 +157,7 @@ def lines_of(view: LayerView, register: int) -> str:
 
 
 def line_bytes(view: LayerView, register: int) -> int:
-    """Return the bytes of a line, with padding beside the image and bytes read behind it."""
+    """Return the bytes of a line, with padding beside the image and bytes read after it."""
     op, (_, _, width, channels) = view.op, view.inputs[0].shape
     columns = (view.outputs[0].shape[2] - 1) * op.stride[1] + op.kernel[1]
     width_read = max(columns, op.padding[1] + width) + op.kernel[1]

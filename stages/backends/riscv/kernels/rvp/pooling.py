@@ -65,8 +65,8 @@ class Pool2d(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions of each register of a window, from counts.
 
-        7 per element in the image, 16 per window row, 35 around. Complete 3x3 windows take 69, in a separate loop.
-        Locating a window takes 84. Averages over whole rows take 4.6 per element and 50 around.
+        7 per element in the image, 16 per window row, 35 overhead. Complete 3x3 windows take 69, in a separate loop.
+        Locating a window takes 84. Averages over whole rows take 4.6 per element and 50 overhead.
         """
         kernel, out = view.op.kernel, view.outputs[0]
         register = target.word_bits // 8 if out.shape[3] % (target.word_bits // 8) == 0 else LANE

@@ -74,7 +74,7 @@ class Rfft(RegisterRfft):
         return target.word_bits // 8
 
     def scratch(self, view: LayerView, target: Target) -> int:
-        """Return the numbers of the scratch buffer: on RV64 also for a spectrum if there are several."""
+        """Return the scratch in complex numbers; on RV64 with several frames it also holds a spectrum."""
         padding = super().scratch(view, target)
         return padding + view.op.length // 2 + 2 if self._is_apart(view, target) else padding
 
@@ -144,7 +144,7 @@ class SquareRoot(generic.SquareRoot):
 
 
 class NoiseEstimate(generic.NoiseEstimate):
-    """The same C as `generic`; the firmware then needs no other file for channels."""
+    """Smoothed noise of each channel. The C is that of `generic`, in the file that Channels needs anyway."""
 
     name = "rvp.signal_noise_estimate"
     sources = ("signal_channels.c",)

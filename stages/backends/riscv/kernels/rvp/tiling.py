@@ -145,7 +145,7 @@ class Tiling:
         return width * self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
 
     def cost(self, out_channels: int, lanes: int) -> float:
-        """Return the instructions of half blocks (loads and products, 11 per row, 33 around) and copies."""
+        """Return the instructions of half blocks (loads and products, 11 per row, 33 overhead) and copies."""
         shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
         strips = -(-shape.out_columns // columns)
         chunks = shape.kernel_columns * shape.column_chunks

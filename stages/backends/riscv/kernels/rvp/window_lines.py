@@ -34,7 +34,7 @@ class Words:
     """Weight words of a window row (depthwise_window_sums.h).
 
     full    words of a line that all four outputs read; with stride 2 pairs of words
-    tail    outputs that read the word behind; with stride 2 whether outputs 0 and 2 skip the last word
+    tail    outputs that read the next word; with stride 2 whether outputs 0 and 2 skip the last word
     starts  first window column of each word, in order; negative for leading zeros
     """
 
@@ -58,11 +58,11 @@ class Words:
 
     @property
     def reach(self) -> int:
-        """Line words from the first that a word of outputs reads to the last."""
+        """Number of line words that a word of outputs spans."""
         return self.full + (1 if self.stride == 2 or self.tail else 0)
 
     def place(self, word: int) -> int:
-        """Return the word of a row whose columns, from 4 * `word` on, are at their original positions."""
+        """Return the number of the weight word that has columns 4 * `word` to 4 * `word` + 3 in place."""
         return word * (4 if self.stride == 1 else 2)
 
     @property

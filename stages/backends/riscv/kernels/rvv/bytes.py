@@ -26,7 +26,7 @@ class Table(ByteTable):
     function = "rvv_table"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: 8 per turn."""
+        """Return the instructions: 8 per iteration."""
         return 8.0 * turns(target, view.outputs[0].elements) + 12
 
 
@@ -50,7 +50,7 @@ class Extremum(Kernel):
         return extremum(view, f"rvv_{view.op.op}_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: 10 per turn, 25 per call."""
+        """Return the instructions: 10 per iteration, 25 per call."""
         axes = broadcast(view)
         run = axes.run.extent
         turn = 10 if axes.run.strides[1:] == (1, 1) else 12

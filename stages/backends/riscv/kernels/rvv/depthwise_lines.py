@@ -2,7 +2,7 @@
 
 A row of outputs is computed in vectors, from lines of the padded image. A vector has `pixels` output pixels with all
 their channels, or up to `lanes` channels of one pixel. Some pixels of a vector with a stride above 1 read columns that
-are not neighbours. Then a line has the columns by phase: with stride 2 columns 0, 2, 4, … and behind them 1, 3, 5, …
+are not neighbours. Then a line has the columns by phase: with stride 2 columns 0, 2, 4, … and after them 1, 3, 5, …
 
 Output channels that share input channels are `few`: lines are rows of the image, and vectors are loaded by index.
 """

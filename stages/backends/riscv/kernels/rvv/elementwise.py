@@ -29,7 +29,7 @@ _LARGEST = 255  # magnitude of an input less its zero point
 class _Elementwise(Kernel):
     """Rows along which an input advances or repeats one value.
 
-    turn  instructions for the elements of a turn
+    turn  instructions of an iteration
     """
 
     row_alignment = 1

@@ -64,7 +64,7 @@ class Mean(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.
 
-        4 per element of a turn, 17 around up to 255 elements, and 60 for its results.
+        4 per element of an iteration, 17 overhead per 255 elements, and 60 for its results.
         """
         (*_, run), summed = reduced_axes(view)
         outer, inner = two_axes(summed)

@@ -26,7 +26,7 @@ class VectorPoolRows(PoolRows):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions, from counts.
 
-        A tap of a turn takes 5. Averages take 100 per pixel group, maxima 60 per row, besides their vectors.
+        A tap of an iteration takes 5. Averages take 100 per pixel group, maxima 60 per row, besides their vectors.
         """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
         rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels

@@ -37,6 +37,6 @@ class Prelu(TablePrelu):
         return multiplier, -shift
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: 33 per turn, 40 per call. Each run is a call."""
+        """Return the instructions: 33 per iteration, 40 per call. Each run is a call."""
         axes = broadcast(view)
         return axes.calls * axes.rows.extent * (turns(target, axes.run.extent, 4) * 33 + 40.0)

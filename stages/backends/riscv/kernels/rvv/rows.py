@@ -24,7 +24,7 @@ class Softmax(RowSoftmax):
     function = "rvv_softmax"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 27 per turn, 180 per row."""
+        """Return the instructions, from counts: 27 per iteration, 180 per row."""
         length = view.outputs[0].shape[-1]
         row = 27 * turns(target, length, 4) + 6 * turns(target, length) + 180
         return view.outputs[0].elements / length * row
@@ -46,9 +46,9 @@ class Resize(Resize8):
         return 4 * width * channels
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 16 per turn of a row, 17 per turn of a pixel, 20 per pixel.
+        """Return the instructions, from counts: 16 per iteration of a row, 17 of a pixel, 20 per pixel.
 
-        Of few channels a turn has half as many pixels, with 15 per channel.
+        With few channels an iteration has half as many pixels, and takes 15 per channel.
         """
         (_, _, width, channels), (batch, height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
         pixels = out_width * (17 * turns(target, channels, 4) + 20)

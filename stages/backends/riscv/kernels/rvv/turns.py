@@ -1,4 +1,4 @@
-"""Turns of loops over vectors, for cost estimates."""
+"""Iterations of loops over vectors, for cost estimates."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def turns(target: Target, elements: int, item_bytes: int = 1) -> int:
-    """Return the turns of a loop over `elements` with groups of eight registers of `item_bytes` elements."""
+    """Return the iterations of a loop over `elements` with groups of eight registers of `item_bytes` elements."""
     return -(-elements * item_bytes // (target.vlen or 128))

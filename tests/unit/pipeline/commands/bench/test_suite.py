@@ -83,7 +83,7 @@ def test_selection(tmp_path: Path) -> None:
     for only, targets, message in (
         ("nat", "", "only=nat: no row matches\nknown rows: net, net_fp32, real"),
         ("", "pdp11", "unknown target 'pdp11'\nknown targets: rv64-rvp,"),
-        ("real", "rv64-scalar", "no selected row is measured on them"),
+        ("real", "rv64-scalar", "no selected row has such a target"),
     ):
         with pytest.raises(PipelineError, match=message):
             select(cases, only, targets, load_targets(ROOT))
