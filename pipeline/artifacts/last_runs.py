@@ -33,7 +33,7 @@ class LastRuns:
         self._folder = folder
 
     def find(self, recipe: str, target: str) -> LastRun | None:
-        """Return a recipe's last run on this target, or else its most recent one."""
+        """Return a recipe's last run on this target, else its last run on any, else None."""
         path_of_target = self._folder / _run_file(recipe, target)
         others = sorted(self._folder.glob(_run_file(recipe, "*")), key=_changed, reverse=True)
         for path in [path_of_target, *others]:

@@ -60,7 +60,7 @@ class Explain(Command):
 class RecipeExplanation:
     """What each stage of a recipe would do on a target, or why the recipe cannot be planned.
 
-    compared  the run that the reasons compare with
+    compared  the earlier run that the reasons refer to
     installs  Python packages that a run installs first: package, version, group
     code      folders whose code a stage depends on, by the stage's kind
     streaming layers by rows, as in report.json; None without them, or if the stage tensorize would run

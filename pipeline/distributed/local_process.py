@@ -43,7 +43,7 @@ class Settings:
     scheduler: str = ""
 
     def line(self) -> bytes:
-        """Return the first line of stdin."""
+        """Return these settings as the first line of stdin."""
         return f"{json.dumps(asdict(self))}\n".encode()
 
 

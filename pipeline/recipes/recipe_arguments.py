@@ -35,7 +35,7 @@ def split_names(words: Iterable[str]) -> list[str]:
 
 
 def matching_recipes(words: Sequence[str], root: Path | Project, registry: Registry) -> list[str]:
-    """Return the named recipes and variants, each once, with its last stage ('': all).
+    """Return the named recipes and variants, each once, without stages.
 
     `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names all recipes that start with kws, and the variant m:ad-host.
     """

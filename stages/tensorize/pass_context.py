@@ -81,7 +81,7 @@ class PassContext:
     def most_extra(self) -> float:
         """The largest share of additional instructions that rows may cost without an arena limit.
 
-        It is 0 if the recipe does not ask for rows, and asks for speed or an operating system provides the memory.
+        0 unless rows are requested, if the objective is speed or an operating system provides the memory.
         """
         config = self.config
         is_asked = config.streaming == "auto" or config.input_rows

@@ -80,7 +80,7 @@ class Verify(Stage[VerifyConfig]):
         if window := result.get("whole_window"):
             job.log(
                 f"all {window['inputs']} outputs equal those of the network over the whole window of "
-                f"{window['window']} frames, which is zero before the first run"
+                f"{window['window']} frames (zeros before the first run)"
             )
         if distance is not None:
             job.log(

@@ -57,7 +57,7 @@ class Row:
     core       Firmline's name of the chip's core, or its title
     published  cycles
     target     None if no target has the core
-    compared   False: the published time is no time of the program alone, or depends on an unknown memory
+    compared   False: the published time is not that of the program alone, or depends on an unknown memory
     """
 
     measurement: Measurement

@@ -25,7 +25,7 @@ _COLUMNS = ("timing model", "parameter", "before", "fitted", "tried", "source")
 class FitProgram:
     """A program whose target's timing model is fitted; `elf` returns its linked file.
 
-    It took `published` cycles.
+    It takes `published` cycles on the chip.
     """
 
     name: str

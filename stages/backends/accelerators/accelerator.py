@@ -238,7 +238,7 @@ class Accelerator(ABC, Generic[P]):
 
     @abstractmethod
     def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
-        """Return all that tiles of these output channels need in L1 besides tensors.
+        """Return the bytes, besides tensors, that tiles of these output channels need in L1.
 
         One block, aligned to 16 bytes.
         """

@@ -148,7 +148,7 @@ def _check_limits(
     ends = np.stack([steps.least, steps.most]) * multiplier + offset
     largest = np.maximum(np.abs(ends).max(axis=0) + (255 << shift), magnitude * multiplier)
     if (largest >= 1 << limits.bits - 1).any():
-        raise ValueError(f"sums up to {int(magnitude.max()):,}; no bits for a multiplier")
+        raise ValueError(f"sums up to {int(magnitude.max()):,} leave no bits for a multiplier")
 
 
 def _candidates(steps: Breakpoints, magnitude: Array, limits: MultiplierLimits) -> tuple[Array, Array]:
@@ -241,7 +241,7 @@ def weighted(view: LayerView, limits: MultiplierLimits) -> ScaleConstants:
     op, weights = view.op, centred_weights(view).astype(np.int64)
     bias, sums = _bias(view, len(weights)), reachable(view)
     if (largest := int(sums.size.max())) > INT32_MAX:
-        raise ValueError(f"sums up to {largest:,}, beyond 32 bits")
+        raise ValueError(f"sums up to {largest:,} exceed 32 bits")
     raw = accumulator_range(weights, np.zeros_like(bias), 0, 255).size
 
     def exact(totals: Array) -> Array:

@@ -176,7 +176,7 @@ def _answering(place: str) -> Iterator[None]:
     except (GdbSilent, GdbClosed) as error:
         does = "has closed the connection" if isinstance(error, GdbClosed) else "does not answer any more"
         message = f"the GDB server at {place} {does}"
-        raise StageError(message, hint="look at the probe and its cable; the server's own output says more") from None
+        raise StageError(message, hint="check the probe, its cable, and the server's output") from None
 
 
 def _flood(place: str) -> StageError:

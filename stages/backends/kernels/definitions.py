@@ -74,7 +74,7 @@ class _Module:
 def definitions_of(path: Path, name: str, root: Path) -> dict[str, str]:
     """Return the code of `name` in the module at `path` and of all it uses, by `module:name`.
 
-    All of the module if it does not define the name. Modules of PACKAGE are read from the folder `root`.
+    The whole module if it does not define the name. Modules of PACKAGE are read from the folder `root`.
     """
     walk = _Walk(root)
     walk.follow(path, name if name in walk.module(path).definitions else _ALL)

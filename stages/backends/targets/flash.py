@@ -28,7 +28,7 @@ def _bounds(value: object) -> object:
     if len(numbers) != 2 or any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
         raise ValueError("wait states are a number, or [least, most]")
     if not 0 <= numbers[0] <= numbers[1] <= _LIMIT:
-        raise ValueError(f"wait states are at least 0, at most {_LIMIT}, and rise")
+        raise ValueError(f"wait states must rise, from 0 to at most {_LIMIT}")
     return numbers
 
 

@@ -1,7 +1,7 @@
 """Fit the open parameters of a timing model to measured cycles.
 
-Cycles are linear in how often each instruction ran, which simulators count once (`interval_counts` in log.py). So other
-figures need no further run. Waits for flash are taken as measured with the model's own figures.
+Cycles are linear in the executions of each instruction, which a simulator counts once (`interval_counts` in log.py). So
+other figures need no further run. Waits for flash are taken as measured with the model's own figures.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def worst_cases(
     # The harness reads the counter before and after each call, and at the end of an inference.
     called = [*calls[1:], -1] if calls[0] == -1 else [*calls, -1]
     if (len(intervals) + 1) % (2 * len(called)):
-        raise StageError("the run with instruction counts read the counter at other addresses than the first run")
+        raise StageError("the run that counts instructions did not read the counter before and after each layer")
     inferences = [
         _by_layer(called, intervals[first : first + 2 * len(called) : 2], layers)
         for first in range(0, len(intervals), 2 * len(called))

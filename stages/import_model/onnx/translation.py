@@ -367,7 +367,7 @@ def _needed(graph: onnx.GraphProto) -> list[Node]:
 def axis_in(axis: int, rank: int) -> int:
     """Return the axis as a non-negative number. Raises Refused if it is out of range."""
     if not -rank <= axis < rank:
-        raise Refused(f"has the axis {axis} of a tensor with {rank} axes")
+        raise Refused(f"has the axis {axis}, but its tensor has {rank} axes")
     return axis % rank
 
 

@@ -40,7 +40,7 @@ def check_size(path: Path) -> None:
 
 
 def local_file(source: ModelSource, root: Path) -> Path | None:
-    """Return the path of a model without build or download, existing or not."""
+    """Return the path of a file or cached download, existing or not; None for other models."""
     if isinstance(source, UrlModel):
         return _cached(default_cache() / "models", source)
     return external_file(source, root)

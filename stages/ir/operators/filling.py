@@ -19,7 +19,7 @@ _INDEX_TYPES = ("int32", "int64")
 def _fill(operation: Operation) -> list[Shape]:
     shape, value = operation.integers(0, "the shape"), operation.input(1)
     if len(operation.input(0).shape) != 1:
-        raise Refused(f"has a shape of {len(operation.input(0).shape)} axes, which is not a list")
+        raise Refused(f"has a shape tensor of {len(operation.input(0).shape)} axes; it must be a list")
     if value.shape:
         raise Refused(f"fills with {named(value)} {listed(value.shape)}, which is not a scalar")
     if min(shape, default=1) < 1:

@@ -40,7 +40,7 @@ class Interpolated(LayerOp):
 
     @property
     def most(self) -> int:
-        """r beyond the table."""
+        """Value of r beyond the table."""
         return _MOST[self.function]
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:

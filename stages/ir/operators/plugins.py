@@ -65,7 +65,7 @@ class PluginOperators:
 
 
 def module_by_name(shown: str, module: str, place: str, package: tuple[str, str] | None) -> PluginModule:
-    """Describe the same module for another process, which imports it by its name."""
+    """Describe a plug-in's module in another process, which imports it by its name."""
 
     def load() -> Any:
         """Import the module and return its OPERATORS."""

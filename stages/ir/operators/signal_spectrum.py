@@ -236,7 +236,7 @@ def energy_options(operation: Operation) -> tuple[int, int]:
 def _energies(operation: Operation) -> list[Shape]:
     count = last_axis(operation)
     if count % 2:
-        raise Refused(f"reads {count} numbers of {named(operation.input(0))}, which are not pairs")
+        raise Refused(f"reads {count} numbers of {named(operation.input(0))}, an odd number")
     return [(*frames_of(operation), count // 2)]
 
 

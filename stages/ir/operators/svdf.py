@@ -40,7 +40,7 @@ def _svdf(operation: Operation) -> list[Shape]:
         raise Refused(f"has the state {named(state)} {listed(state.shape)}; it must be {wanted}")
     bias = operation.inputs[3]
     if bias is not None and bias.shape != (filters // rank,):
-        raise Refused(f"has the bias {named(bias)} {listed(bias.shape)} for {filters // rank} units")
+        raise Refused(f"has the bias {named(bias)} {listed(bias.shape)}, which does not fit {filters // rank} units")
     return [(batch, filters // rank)]
 
 

@@ -98,7 +98,7 @@ def plugin_operators() -> PluginOperators:
 
 
 def onnx_operator(name: str) -> Operator | None:
-    """Plug-in's operator with this name in ONNX files, `domain.OpType`."""
+    """Plug-in's operator with this name in ONNX files, `domain.OpType`; None if there is none."""
     return plugin_operators().onnx.get(name)
 
 

@@ -139,7 +139,7 @@ def _filter(tensor: TensorInfo) -> Shape:
 def _bias(operation: Operation, channels: int, position: int = 2) -> None:
     bias = operation.inputs[position] if len(operation.inputs) > position else None
     if bias is not None and prod(bias.shape) != channels:
-        raise Refused(f"has the bias {_shown(bias)} for {channels} outputs")
+        raise Refused(f"has the bias {_shown(bias)}, which does not fit {channels} outputs")
 
 
 def _convolve(image: Shape, kernel: Shape, options: Mapping[str, Any]) -> Shape:

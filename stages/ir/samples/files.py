@@ -37,7 +37,7 @@ class Inference:
     first      it begins a sequence: the network's state is reset before it
     drawn      it is random, not from a file
     reals      numbers that were quantized from real numbers
-    outside    those of them that were clipped
+    outside    clipped numbers among `reals`
     recording  name of its WAV file, or ''
     """
 

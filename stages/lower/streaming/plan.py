@@ -78,7 +78,7 @@ class StreamedGroup(BaseModel):
 
     @property
     def sums(self) -> RowLayer | None:
-        """The last layer if it adds up rows."""
+        """The last layer if it adds up rows, else None."""
         return self.layers[-1] if self.layers[-1].window.accumulates else None
 
     def bytes_of(self, name: str) -> int:

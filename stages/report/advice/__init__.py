@@ -1,4 +1,4 @@
 """Advice: changes that can save time, RAM or ROM.
 
-Figures of the run prove each, and a command tries it.
+Each has figures of the run as proof, and a command that tries it.
 """

@@ -45,7 +45,7 @@ def svdf(**changes: object) -> bytes:
         ({"state": "off"}, "has the zero point 3 in 'off'; for int16 it must be 0"),
         ({"rank": 4}, "has 6 features, which is not a multiple of its rank 4"),
         ({"rank": 0}, "has 6 features, which is not a multiple of its rank 0"),
-        ({"rank": 3}, "has the bias 'bias' [3] for 2 units"),
+        ({"rank": 3}, "has the bias 'bias' [3], which does not fit 2 units"),
         ({"activation": 0}, "has a fused activation other than RELU"),
     ],
 )

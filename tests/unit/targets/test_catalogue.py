@@ -120,7 +120,7 @@ def test_wait_states_of_a_board(stated: Any, told: str) -> None:
 @pytest.mark.parametrize(
     ("flash", "message"),
     [
-        ({"wait_states": [3, 2]}, "wait states are at least 0"),
+        ({"wait_states": [3, 2]}, "wait states must rise"),
         ({"wait_states": "5 ns"}, "wait states are a number, or [least, most]"),
         ({"wait_states": [1, 2], "prefetch": True}, "with `prefetch`, wait_states is one number"),
         ({"wait_states": 1, "cache_lines": 4, "data_lines": 2}, "one cache for instructions and data"),

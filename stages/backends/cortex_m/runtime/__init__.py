@@ -35,7 +35,7 @@ def debugged(target: Target) -> Runtime:
 
 
 def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
-    """Return the state after a reset.
+    """Return GDB's settings for the state after a reset.
 
     Thumb state, interrupts enabled, main stack, and the values of the vector table.
     """

@@ -63,7 +63,7 @@ def activation(
 def gathered_element(
     fields: Mapping[str, int], pixel: Expr, element: Expr, load: Callable[[Expr, Expr, Expr], Expr], outside: Expr
 ) -> Expr:
-    """Return `gathered` by the index of a window element, ordered (row, column, channel)."""
+    """As `gathered`, for the index of an element in the order (row, column, channel)."""
     point, channel = T.truncdiv(element, fields["channels"]), T.truncmod(element, fields["channels"])
     position = T.truncdiv(point, fields["kernel_width"]), T.truncmod(point, fields["kernel_width"])
     return gathered(fields, pixel, position, lambda iy, ix: load(iy, ix, channel), outside)

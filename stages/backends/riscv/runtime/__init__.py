@@ -39,7 +39,7 @@ def debugged(target: Target) -> Runtime:
 
 
 def at_start(symbols: Mapping[str, int]) -> list[tuple[str, str, bool]]:
-    """Return where crt.S begins; it sets everything else."""
+    """Return GDB's setting for the start of crt.S, which sets everything else."""
     return [("pc", f"{symbols['_start']:#x}", True)]
 
 

@@ -9,7 +9,7 @@ def dims(name: str, n: int, h: int, w: int, c: int) -> str:
 
 
 def context(size: str) -> list[str]:
-    """Return the declaration of scratch of `size` bytes, a C expression, and a return if it does not fit."""
+    """Return C that declares scratch of `size` bytes (a C expression), and returns if it does not fit."""
     return [
         f"const cmsis_nn_context context = {{scratch, {size}}};",
         "if (context.size > SCRATCH)",

@@ -35,7 +35,7 @@ class Window:
         attributes, rank = node.attributes, len(x.shape) - 2
         kernel = list(kernel)
         if len(kernel) != rank:
-            raise Refused(f"has a window of {len(kernel)} axes over a tensor with {rank + 2}")
+            raise Refused(f"has a window of {len(kernel)} axes over a tensor with {rank + 2} axes")
         stride, dilation = list(attributes.get("strides", [1] * rank)), list(attributes.get("dilations", [1] * rank))
         for name, values in (("strides", stride), ("dilations", dilation)):
             if len(values) != rank:
@@ -49,7 +49,7 @@ class Window:
         else:
             flat = list(attributes.get("pads", [0] * (2 * rank))) if auto == "NOTSET" else [0] * (2 * rank)
             if len(flat) != 2 * rank:
-                raise Refused(f"has {len(flat)} pads for {rank} axes; two for each")
+                raise Refused(f"has {len(flat)} pads for {rank} axes; two per axis are needed")
             pads = list(zip(flat[:rank], flat[rank:], strict=True))
         if attributes.get("ceil_mode", 0):
             pads = [
@@ -169,7 +169,7 @@ def convolve(
     if bias is None:
         bias = np.zeros(values.shape[0], np.float32 if out.quant is None else np.int32)
     if bias.size != values.shape[0]:
-        raise Refused(f"has the bias {listed(bias.shape)} for {values.shape[0]} outputs")
+        raise Refused(f"has the bias {listed(bias.shape)}, which does not fit {values.shape[0]} outputs")
     # No kernel supports int8 depthwise weights with a zero point; a grouped convolution is equivalent.
     if group == x.shape[1] and group > 1 and not weights.zero_point:
         oriented = weights.with_values(values[:, 0].transpose(1, 2, 0)[None])

@@ -82,7 +82,7 @@ def group_normalization(t: Translation, node: Node) -> None:
     x, groups = t.plain(t.computed(node, 0)), int(node.attributes["num_groups"])
     channels = x.shape[1]
     if channels % groups:
-        raise Refused(f"makes {groups} groups of {channels} channels")
+        raise Refused(f"has {groups} groups, which do not divide {channels} channels")
     name, rows = node.outputs[0], (x.shape[0], groups, -1)
     flat = TensorView.of(t.builder.reshape(x.tensor, rows, name=f"{name}/groups"), plain_order(3))
     unit = t.builder.reshape(_unit(t, node, flat, [2]), x.shape, name=f"{name}/unit")

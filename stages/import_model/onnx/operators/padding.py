@@ -34,7 +34,7 @@ def _pairs(t: Translation, node: Node, x: TensorView) -> list[tuple[int, int]]:
         [axis_in(axis, rank) for axis in t.constant_integers(node, 3, "the axes")] if node.has(3) else list(range(rank))
     )
     if len(amounts) != 2 * len(axes):
-        raise Refused(f"has {len(amounts)} pads for {len(axes)} axes; two for each")
+        raise Refused(f"has {len(amounts)} pads for {len(axes)} axes; two per axis are needed")
     pairs = [(0, 0)] * rank
     for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
         if min(before, after) < 0:

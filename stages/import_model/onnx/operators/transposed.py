@@ -171,7 +171,7 @@ def _axes(node: Node, x: TensorView, taps: Sequence[int]) -> list[_Axis]:
         full_size = (size - 1) * stride + window + output_padding[at]
         if output_shape is not None:
             if output_shape[at] - full_size >= stride > 0:
-                reach = f"reach {full_size}, and ONNX Runtime adds less than the stride {stride}"
+                reach = f"end at {full_size}; it may exceed this by less than the stride {stride}"
                 raise Refused(f"has the output shape {listed(output_shape)}; on axis {at + 2} the products {reach}")
             full_size = max(full_size, output_shape[at])  # zeros plus bias after the products
         before, after = (pads[at], pads[rank + at]) if auto == "NOTSET" else (0, 0)

@@ -103,7 +103,7 @@ def integer_bias(bias: Constant | None, x: TensorView, weights: Weights) -> tupl
     assert weights.scale is not None
     count = weights.values.shape[0]
     if bias.values.size not in (1, count):
-        raise Refused(f"has the bias {listed(bias.values.shape)} for {count} outputs")
+        raise Refused(f"has the bias {listed(bias.values.shape)}, which does not fit {count} outputs")
     scale = np.broadcast_to(np.float32(x.tensor.scale[0]) * weights.scale, count)
     bias_scale = None if bias.scale is None else np.broadcast_to(bias.scale.reshape(-1), count)
     if bias.values.dtype == np.int32 and bias_scale is not None and np.array_equal(bias_scale, scale):

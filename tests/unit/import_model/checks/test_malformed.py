@@ -115,7 +115,7 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
         tensor("x", shape=(1, 6, 6, 5)),
         "has 5 channels in 'x', which is not a multiple of the 4 in 'w' [8, 3, 3, 4]",
     ),
-    (conv(), constant("b", [0] * 9), "has the bias 'b' [9] for 8 outputs"),
+    (conv(), constant("b", [0] * 9), "has the bias 'b' [9], which does not fit 8 outputs"),
     (conv(), constant("w", np.ones((8, 9, 4)), "int8"), "has weights 'w' [8, 9, 4]; they must have 4 axes"),
     (
         depthwise(),
@@ -128,7 +128,7 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
         tensor("x", shape=(1, 13)),
         "cannot split the input 'x' [1, 13] into rows of 12, the depth of 'w' [5, 12]",
     ),
-    (dense(), constant("b", [0] * 4), "has the bias 'b' [4] for 5 outputs"),
+    (dense(), constant("b", [0] * 4), "has the bias 'b' [4], which does not fit 5 outputs"),
     (dense(), tensor("y", shape=(5, 2)), "gives int8[2, 5], but the file declares int8[5, 2] in 'y'"),
 ]
 SHAPES: list[tuple[bytes, Alteration, str]] = [

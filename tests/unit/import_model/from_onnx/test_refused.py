@@ -143,7 +143,7 @@ def test_what_to_do_about_scales_that_are_found_at_run_time_and_shares_beyond_fl
         ({"output_padding": [2, 0], "strides": [2, 2]}, "output paddings [2, 0]"),
         ({"pads": [9, 9, 9, 9]}, "pads [9, 9, 9, 9]"),
         ({"kernel_shape": [2, 2]}, "has the window [2, 2], but weights for [3, 3]"),
-        ({"strides": [2, 2], "output_shape": [12, 13]}, "output shape [12, 13]; on axis 3 the products reach 11"),
+        ({"strides": [2, 2], "output_shape": [12, 13]}, "output shape [12, 13]; on axis 3 the products end at 11"),
         ({"output_shape": [7, 0]}, "has strides [1, 1], pads"),
     ],
 )
@@ -285,10 +285,10 @@ def ints(*values: int) -> Any:
     ("op", "constants", "attributes", "message"),
     [
         ("Conv", [drawn(1, 4, 6, 3, 3)], {"strides": [2]}, "has 1 strides for 2 axes"),
-        ("Conv", [drawn(1, 4, 6, 3, 3)], {"pads": [1, 1]}, "has 2 pads for 2 axes; two for each"),
-        ("Conv", [drawn(1, 4, 6, 3, 3), drawn(2, 3)], {}, "has the bias [3] for 4 outputs"),
+        ("Conv", [drawn(1, 4, 6, 3, 3)], {"pads": [1, 1]}, "has 2 pads for 2 axes; two per axis are needed"),
+        ("Conv", [drawn(1, 4, 6, 3, 3), drawn(2, 3)], {}, "has the bias [3], which does not fit 4 outputs"),
         ("MaxPool", [], {"kernel_shape": [2, 2], "strides": [2], "auto_pad": "SAME_UPPER"}, "has 1 strides for 2 axes"),
-        ("Pad", [ints(1, 1)], {}, "has 2 pads for 4 axes; two for each"),
+        ("Pad", [ints(1, 1)], {}, "has 2 pads for 4 axes; two per axis are needed"),
         ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
         ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0]; one occurs twice"),
         ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99]; they must be from -6 to 5"),

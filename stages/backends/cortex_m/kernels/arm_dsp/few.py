@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FewChannels(Kernel):
-    """Up to four channels at a time on windows in place, where a panel would not pay.
+    """Up to four channels at a time, from windows in place: a panel would cost more.
 
     Windows that leave the image are copied first.
     """

@@ -41,7 +41,7 @@ def depth_steps_of_fours(depth: int) -> NDArray[np.int64]:
 
 
 def plane_steps(depth: int) -> NDArray[np.int64]:
-    """Return depth steps for planes: neighbours."""
+    """Return depth steps for planes: pairs of consecutive elements."""
     first = np.arange(0, depth, 2)
     return np.stack([first, np.where(first + 1 < depth, first + 1, -1)], 1)
 

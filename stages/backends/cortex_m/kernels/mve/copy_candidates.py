@@ -79,7 +79,7 @@ def candidates(copy: Copy, element: int) -> Iterator[CopyCandidate]:
 
 
 def best(copy: Copy, element: int) -> CopyCandidate | None:
-    """Return the candidate with the fewest instructions."""
+    """Return the candidate with the fewest instructions, None if there is none."""
     return min(candidates(copy, element), key=lambda candidate: candidate.cost(element), default=None)
 
 

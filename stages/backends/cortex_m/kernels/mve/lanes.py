@@ -218,7 +218,7 @@ class Lanes:
 
 
 def lanes_of(view: LayerView, mode: Mode) -> Lanes:
-    """Return the cheapest walk and channel groups. Each 40 lanes of constants count as one percent."""
+    """Return the cheapest walk and channel groups. Each 40 lanes of constants add one percent to the cost."""
     candidates = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
     fitting = [lanes for lanes in candidates if lanes.walk.is_plain or not lanes.is_long]
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))

@@ -110,7 +110,7 @@ def slides(view: LayerView) -> bool:
 
 
 def strip_rows(view: LayerView) -> int:
-    """Return the windows of a strip that fit the bytes of rows gathered one by one."""
+    """Return how many windows of a strip fit into the scratch of `gathered_rows`."""
     depth, (_, kernel_x), step = padded_depth(view), view.op.kernel, view.op.stride[1]
     fitting = (gathered_rows(view) - 1) * depth // (depth_of(view) // kernel_x * step) + 1
     return min(fitting // _rows_of_a_tile(view) * _rows_of_a_tile(view), int(view.outputs[0].shape[2]))

@@ -108,7 +108,7 @@ def _has_few_filters(op: LayerOp) -> bool:
 def taps_arithmetic(view: LayerView) -> Arithmetic:
     """Return the layer's constants with weights as [channels, (ky, kx)].
 
-    Mode exact is used only where a function has it.
+    Mode exact is used only if a function supports it.
     """
     return arithmetic(view, lowered=not strips_of(view).has_exact)
 

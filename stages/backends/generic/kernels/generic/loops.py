@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Loops(Kernel):
-    """All constants as they are; instructions per element of the output, and per row of it."""
+    """Loops that read constants unpacked, with instructions per output element and row."""
 
     sources = ()
     element: ClassVar[float]

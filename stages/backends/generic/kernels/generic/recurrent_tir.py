@@ -45,7 +45,7 @@ def float_rnn(view: LayerView) -> Lowering:
 
 
 def float_gru(view: LayerView) -> Lowering:
-    """Return GRU in float32. `w` begins with the reset gates, without `reset_after` multiplied by the state."""
+    """Return GRU in float32. `w` begins with the reset gates r, or with r * state without `reset_after`."""
     op, units = view.op, view.op.units
     first, second = units, units + 1  # cells of sums
 

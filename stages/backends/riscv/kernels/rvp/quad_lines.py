@@ -102,7 +102,7 @@ class QuadLines:
 
     @property
     def step(self) -> int:
-        """Bytes of a line between windows."""
+        """Bytes from one window to the next in a line."""
         return self.stride[1] * self.depth
 
     @property

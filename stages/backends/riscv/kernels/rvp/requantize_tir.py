@@ -46,7 +46,7 @@ def half_of(word: Expr, number: Expr) -> Expr:
 
 
 def requantize_any(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, exact_mark: Expr) -> Expr:
-    """Scale with two roundings; a second negative mark says that the rounder is the shift itself."""
+    """Scale with two roundings. If `exact_mark` is negative, `rounder` is the shift."""
     shift = T.bitwise_and(rounder, 127) - EXACT_SHIFT
     exact = fixed_point.requantize(acc, multiplier, shift, "double")
     return select(exact_mark < 0, exact, requantize(acc, multiplier, rounder, mark, "double"))
