@@ -1,6 +1,6 @@
 """Disable a failing remote store, so that it costs a run only some seconds and one warning.
 
-The state of a store holds for the whole process: a bench has a workspace per row.
+All workspaces of a process share a store's state: a bench has a workspace per row.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _line_table(function: Callable[[Array], Array], low: float, high: float) -> 
 def function_table(function: Callable[[Array], Array], scale: float, out_scale: float) -> Array:
     """`function` of all int16 on `scale`, as int16 on `out_scale`, int32[513].
 
-    As `_line_table`, each step in float32.
+    Computes as `_line_table`, but each step in float32.
     """
     step_scale, half = np.float32(scale), np.float32(2)
     low, high = step_scale * np.float32(-(1 << 15)), step_scale * np.float32((1 << 15) - 1)

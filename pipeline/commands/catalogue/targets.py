@@ -35,7 +35,7 @@ class Targets(Listing):
     columns = ("name", "core", "isa", "kernels", "simulator", "timing", "accelerator")
 
     def unknown(self, word: str, known: Sequence[str]) -> PipelineError:
-        """Return the same error as other commands with a target."""
+        """Return the error of all commands for an unknown target."""
         from pipeline.recipes.targets import unknown_target_error
 
         return unknown_target_error(word, known)

@@ -8,7 +8,7 @@ from firmline.__main__ import main
 
 
 class TakeOver(Command):  # type: ignore[misc]  # doit has no types
-    """doit's class for such a command: starts Firmline's command line instead of doit's."""
+    """doit's class for a command of Firmline: starts Firmline's command line instead of doit's."""
 
     doc_purpose = "a command of Firmline; see `firmline help`"
     doc_usage = ""

@@ -113,8 +113,8 @@ class Served:
             return -1
         self._written += count
         if count > _MOST_MOVED or self._written > _MOST_WRITTEN:
-            message = f"the firmware writes {count:,} bytes, after {self._written - count:,}: its memory is damaged"
-            raise StageError(message, hint="or its output is endless")
+            message = f"the firmware writes {count:,} bytes, after {self._written - count:,} bytes"
+            raise StageError(message, hint="its memory is damaged, or its output is endless")
         moved = self._folder / _MOVED
         moved.unlink(missing_ok=True)
         self._gdb.console(

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shifted:
-    """A layer on integers shifted by an offset that stand for the same real numbers.
-
-    `constants` are those that change.
-    """
+    """A layer after an offset is added to its integers and zero points; `constants` has the changed constants."""
 
     op: LayerOp
     constants: Mapping[str, Array] = field(default_factory=dict)
@@ -31,7 +28,7 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """A layer on fewer channels; `constants` are those that change, and new ones."""
+    """A layer on fewer channels; `constants` has the changed and the new constants."""
 
     op: LayerOp
     constants: Mapping[str, Array] = field(default_factory=dict)

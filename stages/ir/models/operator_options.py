@@ -1,6 +1,6 @@
 """Options of TFLite operators in an untrusted file.
 
-The tables are those that stages.ir.operators declare; field numbers are positions in them. `padding` and similar fields
+The modules of stages.ir.operators declare the tables; field numbers are positions in them. `padding` and similar fields
 are numbers of the schema's enumerations.
 """
 

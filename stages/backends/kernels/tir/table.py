@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def table(view: LayerView, function: str) -> Lowering:
     """Return look-ups of all elements in memory order by a C function of (x, table, y, count).
 
-    The meaning adds up all 256 entries; all but the element's are replaced by 0. An element cannot be an index, as
-    TVM cannot prove two loaded values equal.
+    The block's TIR adds up 256 entries, with 0 in place of all but the element's: TVM cannot prove two loaded indices
+    equal.
     """
     x, y = view.inputs[0], view.outputs[0]
     count = y.elements

@@ -15,7 +15,7 @@ from stages.ir.operators.operation import Refused, listed
 def resize(t: Translation, node: Node, x: TensorView) -> TensorView:
     """Translate Resize and Upsample over height and width, if TFLite reads the same positions.
 
-    ONNX Runtime's source positions are measured on an image of coordinates.
+    ONNX Runtime resizes images of row and column numbers, which gives its positions.
     """
     check_rank(x, (4,))
     mode, coordinates = (node.attributes.get(key, "") for key in ("mode", "coordinate_transformation_mode"))

@@ -15,7 +15,7 @@ from stages.ir.models.onnx_names import LOWERED
 
 
 def lower_to_table(t: Translation, node: Node, at: int = 0) -> bool:
-    """Emit a function between integers as a table; return whether it is one.
+    """Emit a function between integers as a table; return False for other nodes.
 
     ONNX Runtime computes the 256 results. The integers are dequantized before and quantized after the function, or
     the function reads integers. at: the tensor's input; the others are constants.

@@ -20,7 +20,7 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def lstm16(view: LayerView) -> Lowering:
-    """Return LSTM with int16 data and cells. The meaning has a 64-bit buffer for sums."""
+    """Return LSTM with int16 data and cells. The block's TIR has a 64-bit buffer for sums."""
     op = view.op
     low, high = (-op.clip, op.clip) if op.clip else (LOW, HIGH)
 
