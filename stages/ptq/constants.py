@@ -15,7 +15,7 @@ def narrow_constants(info: ModelInfo) -> list[TensorInfo]:
 
 
 def with_float_constants(data: bytes, info: ModelInfo) -> bytes:
-    """Return the file with these constants as float32."""
+    """Return the file with its `narrow_constants` as float32."""
     from ai_edge_litert import schema_py_generated as schema
 
     graph = one_graph(data, "the network", 0)

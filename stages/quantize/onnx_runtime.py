@@ -119,7 +119,7 @@ def softmax(operator: Operator, writer: GraphWriter) -> None:
     """SOFTMAX: rounds the real results to the nearest integers; QLinearSoftmax uses its table."""
     source, out, rule = operator.inputs[0], operator.outputs[0], operator.rule
     if source.layout == "NCHW":
-        raise operator.error("is not over the last axis")
+        raise operator.error("must be over the last axis")
     low, high = LIMITS[out.dtype]
     clamp: dict[str, Any] = {"output_zero_point": out.zero_point, "act_min": low, "act_max": high}
     if "exp" in rule:

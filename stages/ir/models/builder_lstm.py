@@ -105,7 +105,7 @@ class LstmOperators(TFLiteWriter):
     ) -> Tensor:
         """GRU of ONNX. weights [3, units, depth], recurrent [3, units, units], bias [2, 3, units].
 
-        The gates are update, reset and new; the biases those of weights and recurrent.
+        The gates are update, reset and new. bias[0] belongs to weights, bias[1] to recurrent.
         """
         from flatbuffers import flexbuffers
 

@@ -50,7 +50,7 @@ def constant_offsets(view: LayerView, candidate: TilingCandidate, machine: Machi
 
 
 def constant_blocks(view: LayerView, candidate: TilingCandidate, machine: Machine) -> NDArray[np.uint8]:
-    """Return the layer's constants in the order of transfers, at these offsets."""
+    """Return the layer's constants, each block at its offset of `constant_offsets`."""
     import numpy as np
 
     offsets = constant_offsets(view, candidate, machine)

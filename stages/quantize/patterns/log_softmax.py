@@ -25,7 +25,7 @@ def log_softmax(operator: Operator, writer: GraphWriter) -> None:
     source, out = operator.data(match[x]), operator.outputs[0]
     highest = 127 if out.dtype == "int8" else 255
     if int(match[core].attrs.axis) not in (-1, len(source.shape) - 1):
-        raise operator.error("is not over the last axis")
+        raise operator.error("must be over the last axis")
     if out.scale != 1 / 16 or out.zero_point != highest:
         wanted = f"1/16 and {highest}"
         raise operator.error(f"has an output with scale {out.scale:g} and zero point {out.zero_point}, not {wanted}")

@@ -104,7 +104,7 @@ def softmax(operator: Operator, writer: GraphWriter) -> None:
     source, out = operator.data(match[x]), operator.outputs[0]
     lowest = -128 if out.dtype == "int8" else 0
     if int(match[core].attrs.axis) not in (-1, len(source.shape) - 1) or source.layout == "NCHW":
-        raise operator.error("is not over the last axis")
+        raise operator.error("must be over the last axis")
     factor = operator.scalar(match[beta]) if beta in match else 1.0
     if source.dtype == "int16":
         _wide_softmax(operator, writer, source, factor)
@@ -147,7 +147,7 @@ def l2_normalization(operator: Operator, writer: GraphWriter) -> None:
     source, out = operator.data(match[x]), operator.outputs[0]
     axes = [int(axis) for axis in match[total].attrs.axis]
     if axes not in ([-1], [len(source.shape) - 1]) or source.layout == "NCHW":
-        raise operator.error("is not over the last axis")
+        raise operator.error("must be over the last axis")
     middle = 0 if out.dtype == "int8" else 128
     if out.scale != 1 / 128 or out.zero_point != middle or out.dtype != source.dtype:
         wanted = f"1/128 and {middle}"

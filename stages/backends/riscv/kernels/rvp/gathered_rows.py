@@ -29,8 +29,8 @@ def _apart(rows: int, step: int, size: int) -> int:
 def row_cost(depth: int, units: int, register: int, zero_point: int) -> float:
     """Return the instructions of dot_rows.S for a row of `depth` elements and `units` units.
 
-    The weights have `zero_point`. A group of n units takes 1 + 2 n per register of x, 3 more per eight registers, 19 +
-    n around. Four units are requantized in 23 (RV32: 27). A zero point of the weights adds 4 per register of x.
+    The weights have `zero_point`. A group of n units takes 1 + 2 n per register of x, 3 more per eight registers, and
+    19 + n. Four units are requantized in 23 (RV32: 27). A zero point of the weights adds 4 per register of x.
     """
     from stages.backends.riscv.kernels.rvp.packing import unit_groups
 

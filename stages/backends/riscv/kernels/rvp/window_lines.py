@@ -146,7 +146,7 @@ class Lines:
         """Return the instructions of one class of one group.
 
         Per four output words and one channel of each lane: loads and products of each window row, 25 to requantize a
-        word (RV32: 24), 24 around. Loads and stores depend on the pixels (`pixel_costs`).
+        word (RV32: 24), 24 overhead. Loads and stores depend on the pixels (`pixel_costs`).
         """
         out_words, whole = -(-columns // 4), columns % 4 == 0
         line_words = (out_words - 1) * self.stride[1] + self.words.reach

@@ -161,7 +161,7 @@ class Lines:
 
     @cached_property
     def columns(self) -> list[int]:
-        """Offsets of taps; then for each phase its first element in the line, that in the image's row, its elements."""
+        """Offsets of taps; then for each phase its first element in the line and in the image's row, and its size."""
         values, width = [*self.tap_columns], self.view.inputs[0].shape[2]
         for number, phase in enumerate(self._phases):
             before = max(-(-(self.view.op.padding[1] - phase) // self.stride), 0)  # columns of padding
