@@ -11,7 +11,7 @@ def with_recipe_options(config: StageConfig, recipe: Recipe) -> StageConfig:
 
     These parts are `memory`, `report` and the options of emit.
     """
-    return _with_input_rows(_with_blob(_with_recipe(config, recipe), recipe), recipe)
+    return _with_ports_by_rows(_with_blob(_with_recipe(config, recipe), recipe), recipe)
 
 
 def _with_recipe(config: StageConfig, recipe: Recipe) -> StageConfig:
@@ -45,9 +45,8 @@ def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:
     return config.model_copy(update=dict.fromkeys(fields, False)) if fields else config
 
 
-def _with_input_rows(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Let layers run by rows if the caller passes the input row by row."""
-    by_rows = getattr(recipe.config("emit"), "input", "image") == "rows"
-    if not by_rows or "input_rows" not in type(config).model_fields:
-        return config
-    return config.model_copy(update={"input_rows": True})
+def _with_ports_by_rows(config: StageConfig, recipe: Recipe) -> StageConfig:
+    """Let layers run by rows if the application passes the input, or receives the output, row by row."""
+    ports = [port for port in ("input", "output") if getattr(recipe.config("emit"), port, "image") == "rows"]
+    changes = {name: True for port in ports if (name := f"{port}_rows") in type(config).model_fields}
+    return config.model_copy(update=changes) if changes else config

@@ -198,6 +198,8 @@ def _what_helps(tensorized_model: Tensorized, alive: Sequence[Buffer], may_strea
         options.append("emit: {input: rows}, if the first layers can run by rows")
         if plan.groups[0].distance is None:
             options.append("memory: {overwrite_input: true}")
+    if plan.groups and names & set(tensorized_model.graph.outputs) and not plan.groups[-1].emitted:
+        options.append("emit: {output: rows}, if the last layers can run by rows")
     if any(buffer.kind == "scratch" for buffer in alive) and plan.objective != "ram":
         options.append("optimize_for: ram (less scratch)")
     return f"what may help: {'; '.join([*options, 'a smaller image or fewer channels in this layer'])}"

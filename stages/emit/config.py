@@ -26,6 +26,8 @@ class EmitConfig(StageConfig):
     that models can share it. If several memory regions are used, there is one block, or two parameters, for each.
     `input`: `image` has memory for the whole input in the arena; with `rows` the caller passes any number of
     rows at a time (`model_push_rows`), and the arena holds only the rows that layers still need.
+    `output`: `image` has memory for the whole output; with `rows` the application's function (`model_on_rows`) receives
+    the rows of the network's only output as they are made.
     An arena larger than `arena_limit` bytes is an error; the recipe's `memory.arena_limit` sets it. `streaming`
     (`memory.streaming`): whether layers may run by rows, so that it may be smaller than whole tensors. `memory_rules`,
     which the recipe's `memory.rules` sets, select the memory regions of buffers and constants.
@@ -38,6 +40,7 @@ class EmitConfig(StageConfig):
     blob_array: SkipJsonSchema[bool] = False
     arena: Literal["static", "caller"] = "static"
     input: Literal["image", "rows"] = "image"
+    output: Literal["image", "rows"] = "image"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
     streaming: Literal["auto", False] | None = None

@@ -33,6 +33,8 @@ def model_json(
         calls["sample_rate"] = context["sample_rate"]
     if context["pushed"]:
         calls["input_rows"] = context["pushed"]["rows"]
+    if context["emitted"]:
+        calls["output_rows"] = context["emitted"]["rows"]
     return {
         "name": name,
         "prefix": context["prefix"],

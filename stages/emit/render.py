@@ -13,7 +13,7 @@ from stages.emit.helpers import c_string, conversions
 from stages.emit.model_json import model_json
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
-from stages.emit.rows import group_c, pushed_c
+from stages.emit.rows import emitted_c, group_c, pushed_c
 from stages.emit.weights import rows
 from stages.lower.codegen.layers import FLOAT_VECTORS, LayerFunction, call
 from stages.lower.codegen.printer import ctype
@@ -190,7 +190,11 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
             for g in model.plan.groups
         ),
         "by_rows": list(by_rows.values()),
+        "appends": any(
+            group["fields"] or any("add_rows(" in line for line in group["body"]) for group in by_rows.values()
+        ),
         "pushed": next((pushed_c(model, g, by_rows[g.first]) for g in model.plan.groups if g.pushed), None),
+        "emitted": next((emitted_c(g) for g in model.plan.groups if g.emitted), None),
         "functions": functions,
         "includes": (["<math.h>"] if "<math.h>" in library else []) + sorted(headers),
         "uses_math": "<math.h>" in library,

@@ -33,6 +33,12 @@ def group_c(model: Model, number: int, group: StreamedGroup) -> dict[str, Any]:
     return {"name": f"run_rows_{number}", "first": group.first, "last": group.end - 1, **writer.parts()}
 
 
+def emitted_c(group: StreamedGroup) -> dict[str, int]:
+    """Return what the template needs to pass rows to the application: the image's rows, and the bytes of a row."""
+    tensor = group.tensors[group.emitted]
+    return {"rows": tensor.height, "row_bytes": tensor.row_bytes}
+
+
 def pushed_c(model: Model, group: StreamedGroup, by_rows: dict[str, Any]) -> dict[str, Any]:
     """Return the template's variables for rows from the caller: sizes, and the expression of a row's address."""
     tensor, writer = group.tensors[group.pushed], _GroupC(model, group)
@@ -67,8 +73,9 @@ class _GroupC:
 
     def parts(self) -> dict[str, list[str]]:
         """Return fields, start and body as in `group_c`; with fields also `result`: what follows the last row."""
-        buffers = [name for name, tensor in self.group.tensors.items() if not tensor.place_of and self._has_rows(name)]
-        shared = [name for name, tensor in self.group.tensors.items() if tensor.place_of and not tensor.whole]
+        kept = {name: tensor for name, tensor in self.group.tensors.items() if self._has_rows(name)}
+        buffers = [name for name, tensor in kept.items() if not tensor.place_of]
+        shared = [name for name, tensor in kept.items() if tensor.place_of and not tensor.whole]
         counts = {self._end(name): self.group.tensors[name].above for name in shared}
         counts |= {self._done(layer): 0 for layer in self.group.layers}
         fills = [line for name in buffers for line in self._filled(name)] + self._cleared_sums()
@@ -126,7 +133,8 @@ class _GroupC:
         return conditions[0] if len(conditions) == 1 else " || ".join(f"({text})" for text in conditions)
 
     def _has_rows(self, name: str) -> bool:
-        return self.group.sums is None or name != self.group.sums.output
+        """Return whether a tensor's rows are counted: not those of sums, or that the application receives."""
+        return name != self.group.emitted and (self.group.sums is None or name != self.group.sums.output)
 
     def result(self) -> list[str]:
         """Return the statements after all rows, of a group that ends in a layer that adds them up."""
@@ -214,8 +222,10 @@ class _GroupC:
             ]
         else:
             lines += called
-        if output.place_of and not output.whole:
+        if output.place_of and self._has_rows(layer.output) and not output.whole:
             lines.append(f"{self._end(layer.output)} += {count};")
+        if layer.output == self.group.emitted:
+            lines.append(f"emit_rows(place, {done}, {count});")
         size = f"count * {output.row_bytes}u" if rest else f"{layer.rows * output.row_bytes}u"
         is_traced = has_place and model.graph.tensors[layer.output].tflite_index is not None
         written = f"{'place' if has_place else 'NULL'}, {size if is_traced else '0u'}"
@@ -225,7 +235,8 @@ class _GroupC:
         """Return the expression of the place of a layer's next rows."""
         output = self.group.tensors[layer.output]
         if not output.place_of:
-            return self.appended(layer.output, count)
+            is_emitted = layer.output == self.group.emitted
+            return self.model.port(layer.output) if is_emitted else self.appended(layer.output, count)
         end = f"{self._done(layer)} + {output.above}u" if output.above else self._done(layer)
         return f"row_at(&{self.variable[output.place_of]}, {end})"
 

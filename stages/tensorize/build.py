@@ -137,7 +137,7 @@ def _within_limit(graph: Graph, context: PassContext) -> Chosen:
     Whole images with less scratch are the alternative where rows do not fit the arena's limit, or cost more.
     """
     limit, config = context.config.arena_limit, context.config
-    if limit is None or not context.by_rows or config.input_rows:
+    if limit is None or not context.by_rows or config.ports_by_rows:
         return with_rows(_decided(graph, context), context)
     by_rows = with_rows(_decided(graph, context), context)
     fits = arena_bytes(by_rows, context) <= limit

@@ -32,6 +32,7 @@ class TensorizeConfig(StageConfig):
     narrow_weights  pack weights that fit 4, 2 or 1 bits in ROM and unpack them into scratch before their layer
     optimize_for    the objective of kernel selection (stages.tensorize.objective, stages.tensorize.rom_tradeoff)
     input_rows      the caller passes the input row by row; `emit: {input: rows}` sets it
+    output_rows     the application receives the output row by row; `emit: {output: rows}` sets it
     streaming       run layers by rows where that saves memory (stages.tensorize.rows); `memory.streaming` sets it
     overwrite_input  results of layers by rows may replace rows of the input that no layer needs any more;
                     `memory.overwrite_input` sets it
@@ -67,6 +68,9 @@ class TensorizeConfig(StageConfig):
     input_rows: bool = Field(
         default=False, description="the caller passes the input row by row; `emit: {input: rows}` sets it"
     )
+    output_rows: bool = Field(
+        default=False, description="the application receives the output row by row; `emit: {output: rows}` sets it"
+    )
     overwrite_input: bool | None = Field(
         default=None,
         description="results of layers by rows may replace rows of the input that no layer needs any more; "
@@ -79,4 +83,9 @@ class TensorizeConfig(StageConfig):
     @property
     def by_rows(self) -> bool:
         """Whether layers may run by rows."""
-        return self.streaming is not False or self.input_rows
+        return self.streaming is not False or bool(self.ports_by_rows)
+
+    @property
+    def ports_by_rows(self) -> tuple[Literal["input", "output"], ...]:
+        """The ports whose rows the application passes or receives."""
+        return (*(("input",) if self.input_rows else ()), *(("output",) if self.output_rows else ()))

@@ -84,7 +84,7 @@ class PassContext:
         0 unless rows are requested, if the objective is speed or an operating system provides the memory.
         """
         config = self.config
-        is_asked = config.streaming == "auto" or config.input_rows
+        is_asked = config.streaming == "auto" or bool(config.ports_by_rows)
         is_fast = config.optimize_for in ("speed", "cycles") or self.target.memory is None
         return 0.0 if is_fast and not is_asked else MOST_EXTRA
 

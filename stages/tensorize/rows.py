@@ -11,12 +11,10 @@ from stages.base import StageError
 from stages.ir.operators.floats import Float
 from stages.lower.arena import liveness, plan
 from stages.lower.streaming.bands import ROWS_OF_PLANES, band_view
-from stages.lower.streaming.ends import why_group_ends, why_no_group
+from stages.lower.streaming.ends import why_group_ends, why_no_group, why_port_is_whole
 from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup, Streaming
-from stages.lower.streaming.window import why_not_by_rows
-from stages.support.messages import escape
 from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.costs import estimated, signature
 from stages.tensorize.float_cost import float_cost
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 _SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
 _FLOAT_BYTES = 4
 _OVERWRITE = ("memory", "overwrite_input")
-_INPUT = ("stages", "emit", "input")
 _SPARE = 1.02
 _SCRATCH = "kernels for few rows need more scratch than rows save"
 
@@ -41,35 +38,39 @@ _SCRATCH = "kernels for few rows need more scratch than rows save"
 def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     """Return the choices with streamed groups, if they save memory within the recipe's limits."""
     config = context.config
-    pushed, limit, share = config.input_rows, config.arena_limit, context.most_extra
+    ports, limit, share = config.ports_by_rows, config.arena_limit, context.most_extra
     _check_overwrite(config)
     if not config.by_rows:
         return chosen
-    if pushed and config.streaming is False:
-        raise StageError("`emit: {input: rows}` needs layers by rows, but memory.streaming is false", at=_INPUT)
+    if ports and config.streaming is False:
+        raise _refused(ports[0], "needs layers by rows, but memory.streaming is false")
     if reason := _why_not(chosen, context):
-        if pushed:
-            raise StageError(f"`emit: {{input: rows}}` is not possible: {reason}", at=_INPUT)
+        if ports:
+            raise _refused(ports[0], f"is not possible: {reason}")
         return _whole(chosen, context, reason)
     bands = _Bands(chosen, context)
     # Overlaps need groups of single layers too, and so kernels for few rows: code. So they are used on request.
     overlaps = bool(config.overwrite_input) or limit is not None
-    result = bands.streamed(bands.search(overlaps=overlaps).best(share, limit))
+    search = bands.search(overlaps=overlaps)
+    result = bands.streamed(search.best(share, limit))
     assert result.streaming is not None
     if not result.groups:
-        if pushed and not context.counting:  # while kernels are counted, layouts may change
-            raise StageError(f"`emit: {{input: rows}}` is not possible: {_first_reason(chosen.graph)}", at=_INPUT)
-        return result if pushed else _whole(chosen, context, result.streaming.reason, result.streaming)
-    if limit is None and (pushed or context.counting):
+        if ports and not context.counting:  # while kernels are counted, layouts may change
+            for port in ports:
+                if reason := why_port_is_whole(search, port):
+                    raise _refused(port, f"is not possible: {reason}")
+            raise _refused("output", "is not possible with `input: rows`: no layer between them has a whole input")
+        return result if ports else _whole(chosen, context, result.streaming.reason, result.streaming)
+    if limit is None and (ports or context.counting):
         return result
     size = arena_bytes(result, context)
-    if overlaps and size > _SPARE * result.streaming.bytes and not pushed:  # scratch, or overlaps that conflict
+    if overlaps and size > _SPARE * result.streaming.bytes and not ports:  # scratch, or overlaps that conflict
         apart = bands.streamed(bands.search(overlaps=False).best(share, limit))
         if apart.groups and (smaller := arena_bytes(apart, context)) < size:
             result, size = apart, smaller
     if limit is None or size <= limit:
         whole_bytes = result.streaming.whole_bytes if result.streaming is not None else 0
-        saves = pushed or size < whole_bytes or size < arena_bytes(chosen, context)
+        saves = bool(ports) or size < whole_bytes or size < arena_bytes(chosen, context)
         return result if saves else _whole(chosen, context, _SCRATCH)
     # The kernels' scratch exceeds the limit: divide what rows leave free between more rows and scratch.
     free = max(limit - bands.search().best(share, 0).bytes, 0)
@@ -101,9 +102,14 @@ def _check_overwrite(config: TensorizeConfig) -> None:
         )
 
 
+def _refused(port: str, reason: str) -> StageError:
+    """Return the error for an input or output that cannot be passed by rows."""
+    return StageError(f"`emit: {{{port}: rows}}` {reason}", at=("stages", "emit", port))
+
+
 def _whole(chosen: Chosen, context: PassContext, reason: str, effect: Streaming | None = None) -> Chosen:
     """Return the choices with the reason why no layer runs by rows, if the recipe asks for rows."""
-    if context.config.streaming is None and not context.config.input_rows:
+    if context.config.streaming is None and not context.config.ports_by_rows:
         return chosen
     return replace(chosen, streaming=effect or Streaming(reason=reason))
 
@@ -148,15 +154,6 @@ def _why_not(chosen: Chosen, context: PassContext) -> str:
     if chosen.rom is not None or context.config.narrow_weights:
         return "weights are packed in ROM (optimize_for: rom, narrow_weights)"
     return ""
-
-
-def _first_reason(graph: Graph) -> str:
-    """Return why the first layer does not take its input row by row."""
-    if len(graph.inputs) != 1:
-        return f"the network has {len(graph.inputs)} inputs"
-    layer = graph.layers[0]
-    reason = why_not_by_rows(graph.view(layer)) or "no kernel computes its rows, or other layers read the input too"
-    return f"layer 0 ({layer.kind} {escape.name(layer.name)}): {reason}"
 
 
 class _Bands:
@@ -235,14 +232,14 @@ class _Bands:
         live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
         alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
-        pushed = self.context.config.input_rows
-        overwrite = bool(self.context.config.overwrite_input)
+        config = self.context.config
         self._network = RowNetwork(
             graph,
             frozenset(self.layouts),
             over,
-            pushed=pushed,
-            overwrite=overwrite,
+            pushed=config.input_rows,
+            emitted=config.output_rows,
+            overwrite=bool(config.overwrite_input),
             overlaps=overlaps,
             alignments=alignments,
         )

@@ -260,6 +260,31 @@ def test_networks_with_a_shared_arena_keep_their_state_apart(tmp_path: Path) -> 
     assert "PASS" in run(tmp_path / "test")
 
 
+@pytest.mark.parametrize(("rows", "share"), [(("output",), True), (("input", "output"), False)])
+def test_networks_whose_output_comes_by_rows(tmp_path: Path, rows: tuple[str, ...], share: bool) -> None:
+    """The test compares each row, and misses one that is not passed on."""
+    folder = written(tmp_path / "made", "arduino", pair("host", rows=rows, share=share))
+    test = next(folder.glob("examples/*/test_data.h"))
+    main = tmp_path / "main.c"
+    main.write_text(
+        f'#include <stdio.h>\n#include "{test}"\n'
+        'int main(void) { printf("%u %u", small_test(), other_test()); return 0; }\n'
+    )
+    flags = ("-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", f"-I{folder}/src")
+
+    def output() -> str:
+        run("gcc", *flags, *folder.glob("src/**/*.c"), main, "-lm", "-o", tmp_path / "test")
+        return run(tmp_path / "test")
+
+    assert output() == "0 0"
+    run("g++", "-fsyntax-only", "-x", "c++", f"-I{folder}/src", main)
+    model = next(folder.glob("src/**/small/model.c"))
+    text = model.read_text()
+    assert text.count("    if (emitted.receive != NULL)") == 1
+    model.write_text(text.replace("(emitted.receive != NULL)", "(emitted.receive != NULL && first != 2)"))
+    assert output() == f"{6 * 8} 0"
+
+
 ONE_AND_TWO = pytest.mark.parametrize("networks", [content, pair], ids=["one", "two"])
 
 

@@ -42,13 +42,14 @@ class _Key:
     name: str
     weights: str
     arena: str
+    rows: tuple[str, ...]
 
 
 @cache
 def _artifacts(key: _Key, model: str) -> Mapping[str, Path]:
     import ast
 
-    emit = {"prefix": key.name, "weights": key.weights, "arena": key.arena}
+    emit = {"prefix": key.name, "weights": key.weights, "arena": key.arena, **dict.fromkeys(key.rows, "rows")}
     recipe: dict[str, Any] = {"schema": 1, "name": key.name, "target": key.target, "model": ast.literal_eval(model)}
     run = run_recipe({**recipe, "stages": {**FEW, "emit": emit}}, until="verify", store=_store())
     return run.artifacts
@@ -60,11 +61,12 @@ def content(
     *,
     weights: str = "c",
     arena: str = "static",
+    rows: tuple[str, ...] = (),
     model: Mapping[str, Any] = CONV,
     form: Form | None = None,
 ) -> Content:
-    """What an export of the network has, verified on the target."""
-    made = _artifacts(_Key(target, name, weights, arena), repr(dict(model)))
+    """What an export of the network has, verified on the target. `rows`: ports by rows, `input` or `output`."""
+    made = _artifacts(_Key(target, name, weights, arena, rows), repr(dict(model)))
     described = load_target(target)
     form = form or form_of("cmake")
     return content_of([Run(made, name, arena == "caller")], described, form=form, version="0.1.0")
@@ -74,12 +76,19 @@ OTHER = {"op": "conv2d", "shape": [8, 8, 4], "out_channels": 16, "kernel": [3, 3
 LSTM = {"op": "lstm", "shape": [2, 4], "out_channels": 8}
 
 
-def pair(target: str, *, weights: str = "c", share: bool = False, second: Mapping[str, Any] = OTHER) -> Content:
-    """An export of two networks, `small` and `other`."""
+def pair(
+    target: str,
+    *,
+    weights: str = "c",
+    share: bool = False,
+    rows: tuple[str, ...] = (),
+    second: Mapping[str, Any] = OTHER,
+) -> Content:
+    """An export of two networks, `small` and `other`. `rows`: ports by rows of both."""
     arena = "caller" if share else "static"
     models = {"small": CONV, "other": second}
     runs = [
-        Run(_artifacts(_Key(target, name, weights, arena), repr(dict(model))), name, share)
+        Run(_artifacts(_Key(target, name, weights, arena, rows), repr(dict(model))), name, share)
         for name, model in models.items()
     ]
     form = form_of("cmake")

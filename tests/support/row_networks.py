@@ -12,10 +12,13 @@ KERNELS = (1, 1, 2, 3, 3, 4, 5)
 HEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16)
 
 
-def network(seed: int, dtype: str = "int8", blocks: int = 4) -> bytes:
-    """Return a TFLite model with one input; the same seed gives the same model."""
+def network(seed: int, dtype: str = "int8", blocks: int = 4, *, image: bool = False) -> bytes:
+    """Return a TFLite model; the same seed gives the same model.
+
+    image  it has one input and one output, which is an image
+    """
     kind = _FloatNetwork if dtype == "float32" else _Network
-    return kind(np.random.default_rng(seed), dtype).build(blocks)
+    return kind(np.random.default_rng(seed), dtype).build(blocks, image)
 
 
 class _Network:
@@ -28,18 +31,18 @@ class _Network:
         self.scale = 0.05 if dtype != "int16" else 0.0002
         self.channels = self.pick(((1, 3, 4, 8, 16), (16,), (8, 16), (16, 32)))  # 16 bytes: the alignment of kernels
 
-    def build(self, blocks: int) -> bytes:
+    def build(self, blocks: int, image: bool) -> bytes:
         height, width = self.pick(HEIGHTS), self.pick((1, 2, 3, 5, 8))
         x = self.b.input("x", (1, height, width, self.pick(self.channels)), self.dtype, *self.quant())
-        if self.rng.random() < 0.1:
+        if self.rng.random() < 0.1 and not image:
             x = self.b.add(x, self.b.input("y", x.shape, self.dtype, *self.quant()), name=self.name("add"))
         outputs = []
         for _ in range(1 + int(self.rng.integers(blocks))):
             block = self.pick((self.layer, self.layer, self.residual, self.residual, self.joined, self.element_wise))
             x = block(x)
-            if self.rng.random() < 0.05:
+            if self.rng.random() < 0.05 and not image:
                 outputs.append(self.pick((x, self.b.reshape(x, (1, int(np.prod(x.shape))), name=self.name("flat")))))
-        head = self.head(x)
+        head = x if image else self.head(x)
         self.b.output(*(y for y in outputs if y is not head and y is not x), head)
         return self.b.build()
 

@@ -61,6 +61,7 @@ class Network:
             "ports": [*inputs, *outputs],
             "inputs": inputs,
             "by_rows": "input_rows" in model,
+            "emits": "output_rows" in model,
             "outputs": outputs,
             "floats": any(tensor["dtype"] == "float32" for tensor in tensors),
             "sample": self.sample.name,

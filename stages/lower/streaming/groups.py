@@ -105,7 +105,7 @@ class GroupSearch:
     def best(self, share: float, limit: int | None = None) -> Grouping:
         """Return the smallest arena whose extra instructions are at most `share` of all.
 
-        If the caller passes the rows of the input: at most `share` more than the cheapest grouping for that.
+        If the application passes or receives rows: at most `share` more than the cheapest grouping for that.
         If that exceeds a `limit` in bytes: the cheapest grouping within the limit, else the smallest of all.
         """
         self._excluded = frozenset()
@@ -113,7 +113,7 @@ class GroupSearch:
         if smallest is None:
             return self._unchanged()
         most = share * sum(self.whole)
-        if self.network.pushed:  # what the rows of the input cost in any case
+        if self.network.by_request:  # what the rows of the input or output cost in any case
             cheapest = self._within(inf)
             most += max(0.0, cheapest.extra if cheapest is not None else 0.0)
         best = self._best_packed(self._smallest(most, smallest), most)
@@ -152,7 +152,7 @@ class GroupSearch:
             return cheap
         simulated = {group.bytes for groups in self._groups.values() for group in groups}
         caps = sorted(size for size in simulated | set(self.live) if size > smallest.bytes)
-        best = self._unchanged() if not self.network.pushed else self._path(inf, cheapest=True) or smallest
+        best = self._unchanged() if not self.network.by_request else self._path(inf, cheapest=True) or smallest
         low, high, failed = 0, len(caps) - 1, smallest.bytes
         while low <= high:
             middle = (low + high) // 2
@@ -226,15 +226,15 @@ class GroupSearch:
 
     def _edges(self, first: int, end: int, adjacent: bool) -> list[_Edge]:
         edges = []
-        pushed = self.network.is_pushed(first)
-        if adjacent and not pushed:
+        by_request = self.network.is_pushed(first) or self.network.is_emitted(end)
+        if adjacent and not by_request:
             edges.append(_Edge(first, end, max(self.live[first:end]), 0.0, None, True))
         if (first, end) in self._excluded:
             return edges
         if (first, end) in self._groups:
             groups = self._groups[first, end]
             edges += [_Edge(first, end, group.bytes, group.extra, group, False) for group in groups]
-        elif end - first > 1 or pushed or self.network.may_overlap(self.network.cuts[first], end):
+        elif end - first > 1 or by_request or self.network.may_overlap(self.network.cuts[first], end):
             # Otherwise a single layer saves nothing.
             bound = self._bound(first, end)
             if bound < inf:
@@ -359,5 +359,5 @@ def _least_bytes(described: Described, overlaps: bool) -> int:
         if tensor.whole:
             whole.append(tensor.total * tensor.row_bytes)
         else:
-            size += max(layer.window.size for layer in layers if name in layer.inputs) * tensor.row_bytes
+            size += max((x.window.size for x in layers if name in x.inputs), default=1) * tensor.row_bytes
     return size + (max(whole) if overlaps else sum(whole))

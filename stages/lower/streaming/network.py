@@ -29,6 +29,7 @@ class RowNetwork:
     planar     tensors whose rows are not contiguous in a whole image: only inner tensors of a group
     overlaid   layers whose output may take the place of an input, element by element
     pushed     the caller passes the rows of the network's input
+    emitted    the application receives the rows of the network's output
     overwrite  results of groups may replace the network's input
     overlaps   results of groups may replace rows of their input
     alignments  bytes at which the output of a layer's kernel for whole images may begin, by its index; 1 by default
@@ -41,6 +42,7 @@ class RowNetwork:
         overlaid: frozenset[int] = frozenset(),
         *,
         pushed: bool = False,
+        emitted: bool = False,
         overwrite: bool = False,
         overlaps: bool = True,
         alignments: Mapping[int, int] = MappingProxyType({}),
@@ -49,6 +51,7 @@ class RowNetwork:
         self.planar = planar
         self.overlaid = overlaid
         self.pushed = pushed
+        self.emitted = emitted
         self.overwrite = overwrite
         self.overlaps = overlaps
         self.alignments = alignments
@@ -93,9 +96,18 @@ class RowNetwork:
         tensors = self.graph.tensors
         return frozenset(root for name in tensors if (root := storage_of(tensors, name)[0]) != name)
 
+    @property
+    def by_request(self) -> bool:
+        """Whether the application passes rows of the input, or receives rows of the output."""
+        return self.pushed or self.emitted
+
     def is_pushed(self, first: int) -> bool:
         """Return whether the caller passes the rows of a group's input."""
         return self.pushed and first == 0
+
+    def is_emitted(self, end: int) -> bool:
+        """Return whether the application receives the rows of the output of a group that ends before layer `end`."""
+        return self.emitted and end == len(self.graph.layers)
 
     def is_replaceable(self, source: str, end: int) -> bool:
         """Return whether the output of a group that ends before layer `end` may replace rows of its input."""
@@ -127,6 +139,11 @@ class RowNetwork:
         source, last = self.cuts[first], layers[-1]
         if self.is_pushed(first) and source not in self.graph.inputs:
             return None
+        is_emitted = self.is_emitted(end)
+        if is_emitted and (
+            last.window.accumulates or last.output in self.divided or tuple(self.graph.outputs) != (last.output,)
+        ):
+            return None
         tensors: dict[str, RowTensor] = {}
         for name in dict.fromkeys([source, *written]):
             if last.window.accumulates and name == last.output:
@@ -139,7 +156,7 @@ class RowNetwork:
             tensor = self._row_tensor(name, layers)
             if tensor is None:
                 return None
-            whole = name == last.output or (name == source and not self.is_pushed(first))
+            whole = (name == last.output and not is_emitted) or (name == source and not self.is_pushed(first))
             tensors[name] = tensor._replace(whole=whole)
             if name == source and whole and tensor.above * tensor.row_bytes % self._alignment_of(source):
                 return None  # the layer that writes it would write to a misaligned place

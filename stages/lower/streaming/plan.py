@@ -77,6 +77,11 @@ class StreamedGroup(BaseModel):
         return self.layers[-1].output
 
     @property
+    def emitted(self) -> str:
+        """The group's output if the application receives its rows, '' if it is whole."""
+        return "" if self.tensors[self.output].whole else self.output
+
+    @property
     def sums(self) -> RowLayer | None:
         """The last layer if it adds up rows, else None."""
         return self.layers[-1] if self.layers[-1].window.accumulates else None

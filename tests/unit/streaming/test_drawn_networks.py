@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,27 @@ COUNT = int(os.environ.get("STREAMING_NETWORKS", "2"))
 
 
 def random_groups(search: GroupSearch, rng: random.Random) -> Grouping:
-    """Return groups between random cuts, with random rows per call."""
+    """Return groups between random cuts, with random rows per call, of which the ports by rows have one."""
+    network = search.network
+    for _ in range(20):
+        groups = _random_groups(search, rng)
+        ends = {group.first for group in groups[:1]} | {group.end for group in groups[-1:]}
+        if (not network.pushed or 0 in ends) and (not network.emitted or list(network.cuts)[-1] in ends):
+            return Grouping(tuple(groups), 0, 0.0)
+    return Grouping((), 0, 0.0)
+
+
+def _random_groups(search: GroupSearch, rng: random.Random) -> list[Group]:
     cuts_at = search.network.cuts
     cuts, groups, place = list(cuts_at), [], 0
     while place < cuts[-1]:
         ends = [cut for cut in cuts if cut > place]
         inner = [end for end in ends if end > place + 1 or search.network.may_overlap(cuts_at[place], end)]
+        inner += [end for end in ends[:1] if end not in inner and search.network.is_emitted(end)]
         candidates = {end: found for end in inner if (found := simulated(search, place, end, rng))}
         place = rng.choice(sorted(candidates)[-3:]) if candidates and rng.random() < 0.9 else ends[0]
         groups += candidates.get(place, [])[:1]
-    return Grouping(tuple(groups), 0, 0.0)
+    return groups
 
 
 def longest_groups(search: GroupSearch, share: float, limit: int | None = None) -> Grouping:
@@ -72,11 +84,12 @@ def streamed_layers(
     target: str = "host",
     streaming: str | bool | None = "auto",
     arena_limit: int | None = None,
-    by_rows: bool = False,
+    ports: Sequence[str] = (),
     overwrite: bool = False,
 ) -> int:
     """Build and run a model; all tensors must be LiteRT's. Return how many layers ran by rows.
 
+    ports      `input` or `output`, which the application passes or receives by rows
     overwrite  groups may overwrite the network's input
     """
     chosen, reference = target_named(target), Reference(tflite)
@@ -85,10 +98,9 @@ def streamed_layers(
     (folder / "model.tflite").write_bytes(tflite)
     options = {"streaming": streaming, "arena_limit": arena_limit}
     configs: dict[str, dict[str, Any]] = {"tensorize": options, "emit": options, "layout": {"default": layout}}
-    if overwrite:
-        configs["tensorize"] = {**options, "overwrite_input": True}
-    if by_rows:
-        configs |= {"tensorize": {**options, "input_rows": True}, "emit": {**options, "input": "rows"}}
+    configs["tensorize"] = {**options, **({"overwrite_input": True} if overwrite else {})}
+    configs["tensorize"] |= {f"{port}_rows": True for port in ports}
+    configs["emit"] = {**options, **dict.fromkeys(ports, "rows")}
     artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), chosen, folder / "artifacts", configs=configs)
     model = json.loads((artifacts["emit"] / "model.json").read_text())
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
@@ -108,6 +120,20 @@ def test_random_groups(dtype: str, number: int, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
     layout = "NCHW" if number % 3 == 2 and dtype != "int16" else "NHWC"
     streamed_layers(network(number, dtype), tmp_path, layout, overwrite=number % 2 == 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("number", range(2, COUNT + 2))
+def test_random_groups_of_images_by_rows(
+    dtype: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(number)
+    monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
+    ports = ["output"] if number % 2 else ["input", "output"]
+    try:
+        assert streamed_layers(network(number, dtype, image=True), tmp_path, ports=ports)
+    except StageError as error:
+        pytest.skip(error.message)
 
 
 def _convolution(b: ModelBuilder, x: Tensor, name: str) -> Tensor:
@@ -157,7 +183,7 @@ def test_special_networks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_network_that_only_adds_up_rows_takes_them_from_the_caller(tmp_path: Path) -> None:
     b = ModelBuilder()
     b.output(b.mean(b.input("x", (1, 8, 4, 3), "int8", 0.05, 3), (1, 2), out=(0.05, 3)))
-    assert streamed_layers(b.build(), tmp_path, by_rows=True) == 1
+    assert streamed_layers(b.build(), tmp_path, ports=["input"]) == 1
 
 
 def test_layers_run_by_rows_unless_the_recipe_forbids_it(tmp_path: Path) -> None:
@@ -177,7 +203,7 @@ def test_layers_run_by_rows_unless_the_recipe_forbids_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("number", [500, 505, 508])
 def test_an_input_that_the_caller_passes_by_rows(number: int, tmp_path: Path) -> None:
-    assert streamed_layers(network(number), tmp_path, by_rows=True)
+    assert streamed_layers(network(number), tmp_path, ports=["input"])
 
 
 def test_groups_overwrite_their_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,21 @@ from tests.unit.streaming.test_drawn_networks import random_groups
 COUNT = int(os.environ.get("STREAMING_NETWORKS", "3"))
 
 
-def values(tflite: bytes, inferences: list[Any], folder: Path, streaming: bool | str) -> tuple[dict[str, bytes], int]:
-    """Build and run a model. Return the bytes of all tensors and outputs, and the number of layers that ran by rows."""
+def values(
+    tflite: bytes, inferences: list[Any], folder: Path, streaming: bool | str, ports: Sequence[str] = ()
+) -> tuple[dict[str, bytes], int]:
+    """Build and run a model. Return the bytes of all tensors and outputs, and the number of layers that ran by rows.
+
+    ports  `input` or `output`, which the application passes or receives by rows
+    """
     folder.mkdir()
     (folder / "model.tflite").write_bytes(tflite)
     target, options = target_named("host"), {"streaming": streaming}
-    configs: dict[str, dict[str, Any]] = {"tensorize": options, "emit": options}
+    by_rows = {f"{port}_rows": True for port in ports}
+    configs: dict[str, dict[str, Any]] = {
+        "tensorize": {**options, **by_rows},
+        "emit": {**options, **dict.fromkeys(ports, "rows")},
+    }
     artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), target, folder / "artifacts", configs=configs)
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
     results = {}
@@ -67,3 +77,13 @@ def test_random_groups(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert by_rows == whole
     monkeypatch.setattr(float_schedule, "_is_skippable", lambda *_: False)
     assert values(tflite, inferences, tmp_path / "copies", False)[0] == whole
+
+
+@pytest.mark.parametrize("ports", [["output"], ["input", "output"]])
+def test_images_by_rows(ports: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tflite, rng = network(1, "float32", image=True), random.Random(1)
+    inferences = [unusual_inputs(Reference(tflite).info, 1)]
+    monkeypatch.setattr(GroupSearch, "best", lambda search, share, limit=None: random_groups(search, rng))
+    whole, _ = values(tflite, inferences, tmp_path / "whole", False)
+    by_rows, layers = values(tflite, inferences, tmp_path / "rows", "auto", ports)
+    assert by_rows == whole and layers

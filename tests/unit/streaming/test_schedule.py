@@ -28,7 +28,7 @@ class _Drawing:
         self.layers: list[SimpleNamespace] = []
         self.windows: list[RowWindow] = []
 
-    def network(self, pushed: bool) -> RowNetwork:
+    def network(self, pushed: bool, emitted: bool) -> RowNetwork:
         rng, x = self.rng, "x"
         if rng.random() < 0.3:
             x = self.convolution(x)
@@ -52,7 +52,7 @@ class _Drawing:
         }
         graph = SimpleNamespace(tensors=tensors, layers=self.layers, inputs=("x",), outputs=(x,))
         overlaid = frozenset(i for i, window in enumerate(self.windows) if window == RowWindow())
-        network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed)
+        network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed, emitted=emitted)
         network.__dict__["windows"] = self.windows
         return network
 
@@ -110,6 +110,7 @@ class _Run:
             self.memory[name] = list(self.expected[name]) if is_complete else [FILL] * min(tensor.above, size)
             self.memory[name] += [None] * (size - len(self.memory[name]))
         self.sums: list[int] = []
+        self.emitted: list[int] = []
         for index, first, rows in schedule.firings:
             self._call(index, first, rows)
 
@@ -149,8 +150,12 @@ class _Run:
         self.done[index] += rows
         if layer.window.accumulates:
             self.sums += values
-        else:
-            self._write(layer.output, values)
+            return
+        self._write(layer.output, values)
+        if not self.tensors[layer.output].whole and not any(layer.output in x.inputs for x in self.layers.values()):
+            for row in range(first, first + rows):  # the application reads them now
+                assert self._read(layer.output, row + self.tensors[layer.output].above) == values[row - first]
+                self.emitted.append(row)
 
     def _read(self, name: str, row: int) -> int:
         tensor, root = self.tensors[name], self.root[name]
@@ -188,10 +193,13 @@ def _value(layer: RowLayer, windows: list[list[int]]) -> int:
     )
 
 
-def drawn_group(rng: random.Random) -> tuple[Described, str]:
-    """Return a group between two cuts of a random network, and the input that is passed by rows."""
+def drawn_group(rng: random.Random, *, may_emit: bool = True) -> tuple[Described, str]:
+    """Return a group between two cuts of a random network, and the input that is passed by rows.
+
+    may_emit  the application may receive rows of its output
+    """
     while True:
-        network = _Drawing(rng).network(rng.random() < 0.5)
+        network = _Drawing(rng).network(rng.random() < 0.5, may_emit and rng.random() < 0.5)
         cuts = sorted(network.cuts)
         first = rng.choice([cuts[0], rng.choice(cuts[:-1])])
         end = rng.choice([cut for cut in cuts if cut > first])
@@ -204,7 +212,7 @@ def drawn_group(rng: random.Random) -> tuple[Described, str]:
 def test_each_read_sees_its_row() -> None:
     """Schedules that replace rows too early are refused, and buffers have no row too many."""
     rng = random.Random(3)
-    seen = dict.fromkeys(("pushed", "in place", "over the input", "refused", "unread", "sums", "shrunk"), 0)
+    seen = dict.fromkeys(("pushed", "emitted", "in place", "over the input", "refused", "unread", "sums", "shrunk"), 0)
     for _ in range(GROUPS):
         group, pushed = drawn_group(rng)
         layers, tensors, _ = group
@@ -219,6 +227,9 @@ def test_each_read_sees_its_row() -> None:
         run = _Run(group, schedule, schedule.capacity, pushed)
         assert {i: layer.height for i, layer in run.layers.items()} == run.done
         seen["pushed"] += bool(pushed)
+        seen["emitted"] += bool(run.emitted)
+        if run.emitted:
+            assert run.emitted == list(range(layers[-1].height))
         seen["in place"] += any(not tensor.whole for tensor in places)
         seen["over the input"] += any(tensor.whole for tensor in places)
         seen["unread"] += any(has_unread_rows(tensors[layer.output], layers) for layer in layers)
@@ -253,7 +264,7 @@ class _Overlapping(_Run):
 def test_an_output_overlaps_only_dead_rows_of_the_input() -> None:
     rng, seen = random.Random(5), [0, 0]
     for _ in range(GROUPS):
-        group, pushed = drawn_group(rng)
+        group, pushed = drawn_group(rng, may_emit=False)
         schedule = simulate(group.layers, group.tensors, pushed)
         if schedule.distance is None or group.tensors[group.layers[-1].output].place_of:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
-from stages.ir.models.builder import ModelBuilder
+from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.spec import FileModel
 from stages.report.build import build_report
 from stages.report.html.extras import Extras
@@ -145,3 +146,77 @@ def test_overwrite_input_needs_layers_by_rows_and_an_input_in_memory(
             configs=configs,
             without=("count", "ptq"),
         )
+
+
+def _classes(b: ModelBuilder, x: Tensor) -> None:
+    b.output(b.fully_connected(x, np.ones((3, 128), np.int8), weight_scale=0.01, out=QUANT, name="classes"))
+
+
+def _mean(b: ModelBuilder, x: Tensor) -> None:
+    b.output(b.mean(x, (1, 2), keep_dims=True, name="mean"))
+
+
+def _reshaped(b: ModelBuilder, x: Tensor) -> None:
+    b.output(b.reshape(x, (1, 128), name="flat"))
+
+
+def _upsampled(b: ModelBuilder, x: Tensor) -> None:
+    b.output(b.resize_nearest_neighbor(x, (16, 16), name="up"))
+
+
+def _two(b: ModelBuilder, x: Tensor) -> None:
+    b.output(b.relu(x, name="one"), b.relu6(x, name="other"))
+
+
+def _inner(b: ModelBuilder, x: Tensor) -> None:
+    y = b.relu(x, name="one")
+    b.output(
+        b.add(
+            y,
+            b.resize_nearest_neighbor(b.max_pool2d(y, (8, 8), (8, 8), name="pool"), (8, 8), name="up"),
+            out=QUANT,
+            name="sum",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "options", "reason"),
+    [
+        (_classes, {}, r"layer \d \(fully_connected classes\): fully_connected needs whole tensors"),
+        (_mean, {}, r"layer 1 \(mean mean\): mean adds up all rows"),
+        (_reshaped, {}, r"layer 1 \(reshape flat\): "),
+        (_upsampled, {}, r"layer 1 \(resize_nearest_neighbor up\): resize_nearest_neighbor needs whole tensors"),
+        (_two, {}, "the network has 2 outputs"),
+        (_inner, {}, r"layer \d \(.* up\): "),
+        (_classes, {"streaming": False}, r"`emit: {output: rows}` needs layers by rows, but memory.streaming is false"),
+        (_classes, {"narrow_weights": True}, r"weights are packed in ROM"),
+    ],
+)
+def test_an_output_without_rows_is_refused(
+    tmp_path: Path, end: Callable[[ModelBuilder, Tensor], None], options: dict[str, Any], reason: str
+) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 2), "int8", *QUANT)
+    end(b, b.conv2d(x, np.ones((2, 3, 3, 2), np.int8), weight_scale=0.01, out=QUANT, name="first"))
+    (tmp_path / "net.tflite").write_bytes(b.build())
+    target, file = target_named("host"), FileModel(file=str(tmp_path / "net.tflite"))
+    configs = {"tensorize": {"count": False, "output_rows": True, **options}, "emit": {"output": "rows"}}
+    with pytest.raises(StageError, match=reason) as error:
+        run_stages(file, target, tmp_path / "run", configs=configs, without=("count", "ptq"))
+    assert error.value.at == ("stages", "emit", "output") and "\n" not in error.value.message
+
+
+def test_what_the_output_by_rows_saves_is_reported(tmp_path: Path) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 16, 16, 2), "int8", *QUANT)
+    b.output(b.conv2d(x, np.ones((4, 3, 3, 2), np.int8), weight_scale=0.01, out=QUANT, name="only"))
+    (tmp_path / "net.tflite").write_bytes(b.build())
+    target, file = target_named("host"), FileModel(file=str(tmp_path / "net.tflite"))
+    configs = {"tensorize": {"count": False, "output_rows": True}, "emit": {"output": "rows"}}
+    artifacts = run_stages(file, target, tmp_path / "run", configs=configs, without=("count", "ptq"))
+    report = build_report(artifacts, "host", target.model_dump(mode="json"))
+    (group,) = report["streaming"]["groups"]
+    rows = group["rows"]["0"]
+    assert group["ends"].endswith(f"receives its rows: {(16 - rows) * 64:,} B less for the output")
+    assert f"only ({rows} of 16 rows)" in str([block.title for picture in arenas(report) for block in picture.blocks])

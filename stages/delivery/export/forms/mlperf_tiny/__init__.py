@@ -27,6 +27,8 @@ def _why_not(content: Content) -> str:
     counts = [len(model["inputs"]), len(model["outputs"])]
     if counts != [1, 1]:
         return f"the harness supports one input and one output, the network has {counts[0]} and {counts[1]}"
+    if "output_rows" in model:
+        return "the harness reads a whole output, but the network passes it on by rows (`emit: {output: rows}`)"
     if _version(content) == "SWW01":
         return _why_not_streamed(content)
     for kind in ("inputs", "outputs"):
