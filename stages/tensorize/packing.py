@@ -146,8 +146,8 @@ def _summed_layer(
         rest=steps.get(f"{name}_rest", ()),
         result=steps[f"{name}_result"],
         rows=rows,
-        sources=tuple(f"{kernel.folder.name}/{source}" for source in kernel.sources),
-        headers=tuple(f"{kernel.folder.name}/{header}" for header in kernel.headers),
+        sources=_files(kernel, kernel.sources),
+        headers=_files(kernel, kernel.headers),
     )
     return plan, functions, packed
 

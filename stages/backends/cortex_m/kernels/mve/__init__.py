@@ -15,6 +15,7 @@ from stages.backends.cortex_m.kernels.mve.pooling import Pool2d, Pool2d16
 from stages.backends.cortex_m.kernels.mve.prelu import MvePrelu
 from stages.backends.cortex_m.kernels.mve.products16 import MveProducts16
 from stages.backends.cortex_m.kernels.mve.resize import MveResize
+from stages.backends.cortex_m.kernels.mve.row_sums import MveRowSums
 from stages.backends.cortex_m.kernels.mve.softmax import Softmax
 from stages.backends.cortex_m.kernels.mve.softmax16 import MveSoftmax16
 from stages.backends.cortex_m.kernels.mve.svdf import MveSvdf
@@ -56,6 +57,7 @@ FOLDER = KernelFolder(
         *log_mel.KERNELS,
         *signal.KERNELS,
     ),
+    sums=(MveRowSums,),
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",
     condition="defined(__ARM_FEATURE_MVE)",

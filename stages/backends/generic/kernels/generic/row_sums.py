@@ -28,6 +28,7 @@ class RowSums(RowSumKernel):
     headers: ClassVar[tuple[str, ...]] = ("row_sums.h",)
     estimate_error = 1.5
     row_alignment = 1
+    prefix = "fl"  # of the functions that add a band
 
     def why_not_rows(self, view: LayerView, target: Target) -> str:
         """Return why the layer cannot be computed by bands of rows, '' if it can."""
@@ -51,7 +52,7 @@ class RowSums(RowSumKernel):
         from stages.backends.generic.kernels.generic.row_sums_tir import band
 
         kind = "maxima" if _is_max(view) else "sums"
-        function = f"fl_row_{kind}_{SUFFIX[view.inputs[0].dtype]}"
+        function = f"{self.prefix}_row_{kind}_{SUFFIX[view.inputs[0].dtype]}"
         return band(view, rows, function, is_max=_is_max(view))
 
     def lower_result(self, view: LayerView, target: Target) -> Lowering:
