@@ -20,12 +20,11 @@ def means(
     summed: tuple[Axis, Axis],
     function: str,
     fields: tuple[int, ...],
-    sums: int = 0,
 ) -> Lowering:
     """Return the loops around a run of means.
 
-    The C function is `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)` if `sums` is not 0:
-    scratch has `sums` 32-bit sums. Strides of `kept` axes are of (output, input), of `summed` axes of (input,).
+    The C function is `function(x, y, count, fields)`. Strides of `kept` axes are of (output, input), of `summed` axes
+    of (input,).
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     run, (outer, inner) = kept[-1], summed
@@ -39,24 +38,18 @@ def means(
                 store(b.acc, b.acc[0] + widen(element), 0)
             store(b.y, output(view, requantize(b.acc[0], op.multiplier, op.shift, op.rounding)), i)
 
-    def arguments(b: Any) -> list[Any]:
-        return [b.x, b.y, *([b.scratch] if sums else []), run.extent, b.fields]
-
     operands = (
         Operand("x", (reach,), x.dtype),
         Operand("fields", fields, "int32"),
         Operand("y", (run.extent,), y.dtype, "w"),
-        *([Operand("scratch", (sums,), "int32", "w")] if sums else []),
         accumulator(),
     )
-    row = Block("row", operands, meaning, function, arguments)
+    row = Block("row", operands, meaning, function, lambda b: [b.x, b.y, run.extent, b.fields])
     with Function("mean") as f:
         source = f.input(0, (x.elements,), x.dtype)
         fields_buffer = f.constant("fields", fields, "int32")
         target = f.output(0, (y.elements,), y.dtype)
         buffers = {"fields": fields_buffer, "acc": f.scratch("acc", (1,), "int32")}
-        if sums:
-            buffers["scratch"] = f.scratch("scratch", (sums,), "int32")
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
             f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), **buffers)
     return f.lowering()

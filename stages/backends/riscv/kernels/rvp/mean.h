@@ -22,11 +22,4 @@ void rvp_mean_quads_s8(const void *x, void *y, int count, const int32_t *fields)
 void rvp_mean_quads_u8(const void *x, void *y, int count, const int32_t *fields);
 #endif
 
-/* For any `count`; column_step is `count`, and row_step and x's offset in its tensor are multiples of `count`.
- *
- * scratch: a sum of 32 bits for each byte of a group (mean_groups.c), and for each byte of the registers that contain
- * `count` bytes. */
-void rvp_mean_groups_s8(const void *x, void *y, void *scratch, int count, const int32_t *fields);
-void rvp_mean_groups_u8(const void *x, void *y, void *scratch, int count, const int32_t *fields);
-
 #endif
