@@ -24,7 +24,7 @@ class RowSums(RowSumKernel):
 
     name = "generic.row_sums"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d", "mean"})
-    sources = ("row_sums.c",)
+    sources: ClassVar[tuple[str, ...]] = ("row_sums.c",)
     headers: ClassVar[tuple[str, ...]] = ("row_sums.h",)
     estimate_error = 1.5
     row_alignment = 1
