@@ -8,8 +8,8 @@ RVP_INLINE void depthwise(const int8_t *x, const int32_t *params, int8_t *out, i
                           int stride, enum group group, strip_kernel *kernel)
 {
     const struct rvp_depthwise_geometry *const g = (const struct rvp_depthwise_geometry *)geometry;
-    struct strips s = first_strip(x, scratch, g, stride, (g->out_rows - 1) * stride + 3, out, group);
     const int out_columns = group == FEW_CHANNELS && g->half > 0 ? g->half : g->out_columns;
+    struct strips s = first_strip(x, scratch, g, stride, (g->out_rows - 1) * stride + 3, out_columns, out, group);
     const int last = (out_columns - 1) * stride + 2 - g->left;
     for (int out_column = 0; out_column < out_columns; out_column += 4) {
         complete_strip(&s, x, g, stride, group, last);

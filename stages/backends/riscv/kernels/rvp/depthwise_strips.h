@@ -193,9 +193,11 @@ RVP_INLINE void bring_strip(const struct strips *s, const int8_t *x, const struc
     }
 }
 
-/* Fills the padding above and below the image in both strips, and the first four columns of the first strip. `rows`: of a strip. */
+/* Fills the padding above and below the image in both strips, and the first four columns of the first strip. `rows`: of a strip.
+ * If there is one strip only, the first words of its neighbour lie over its last words, which have the same values.
+ */
 RVP_INLINE struct strips first_strip(const int8_t *x, int8_t *scratch, const struct rvp_depthwise_geometry *g,
-                                     int stride, int rows, const int8_t *out, enum group group)
+                                     int stride, int rows, int out_columns, const int8_t *out, enum group group)
 {
     const int row_words = 4 * (1 + stride);
     const rvp_word fill = rvp_splat8(g->fill);
@@ -206,7 +208,7 @@ RVP_INLINE struct strips first_strip(const int8_t *x, int8_t *scratch, const str
     }
     s.inside = g->rows < rows - g->top ? g->rows : rows - g->top;
     s.strip = s.results + g->out_rows * 4 * W;
-    s.next = s.strip + rows * row_words * W;
+    s.next = s.strip + (out_columns > 4 ? rows * row_words : stride) * W;
     rvp_store(s.outside, fill);
     fill_outside(s.strip, row_words, g->top, s.inside, rows, fill);
     fill_outside(s.next, row_words, g->top, s.inside, rows, fill);

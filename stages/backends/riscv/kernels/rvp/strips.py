@@ -122,8 +122,12 @@ def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]
 
 
 def scratch_bytes(view: LayerView, lanes: int) -> int:
-    """Return the scratch of depthwise.c: two input strips, one of results, two registers."""
+    """Return the scratch of depthwise.c: two input strips, one of results, two registers.
+
+    The second strip is needed from five columns on; otherwise its first word lies behind the first strip's.
+    """
     stride: int = view.op.stride[0]
-    _, _, out_rows, _ = extents(view, exchanged=swapped(view))
-    rows = (out_rows - 1) * stride + 3
-    return 4 * lanes * (2 + 4 * out_rows + 2 * rows * 4 * (1 + stride))
+    _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))
+    strip = ((out_rows - 1) * stride + 3) * 4 * (1 + stride)
+    more = strip if (half_columns(view, lanes, out_columns) or out_columns) > 4 else stride
+    return 4 * lanes * (2 + 4 * out_rows + strip + more)
