@@ -56,7 +56,7 @@ DENSE = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
         ("depthwise_s8", DEPTHWISE, {"dilation": (1, 2), "stride": (1, 2)}, "a dilated window with a stride"),
         ("depthwise_s8", DEPTHWISE, {"rounding": "single"}, "rounds once"),
         ("dot_rows_s8", DENSE, {}, ""),
-        ("dot_rows_s8", DENSE, {"batch": 2}, ""),
+        ("dot_rows_s8", DENSE, {"batch": 2}, "2 rows; this kernel supports one"),
         ("dot_rows_s8", DENSE, {"depth": 65536}, "sums of 65536 products"),
     ],
 )

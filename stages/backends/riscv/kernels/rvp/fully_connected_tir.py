@@ -1,4 +1,4 @@
-"""TIR of fully connected layers with lanes along the depth: one block for all rows and units.
+"""TIR of fully connected layers of one row, with lanes along the depth: one block for all units.
 
 Weights lie in groups of units (packing.rows_weights): groups of eight in a loop, then the rest.
 """
@@ -11,7 +11,6 @@ from stages.backends.kernels.eight_bit import SUFFIX, weight_zero_point
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.riscv.kernels.rvp.base import clip_word
-from stages.backends.riscv.kernels.rvp.gathered_rows import LAYER
 from stages.backends.riscv.kernels.rvp.packing import unit_groups
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize
 
@@ -29,13 +28,13 @@ def _dot(view: LayerView, lanes: int) -> Block:
     steps, quads = -(-op.depth // register), -(-op.units // 4)
     zero_point = weight_zero_point(view)
 
-    def unit(b: Any, row: Expr, start: Expr, units: int, number: Expr, quad: Expr, j: Expr) -> None:
+    def unit(b: Any, start: Expr, units: int, number: Expr, quad: Expr, j: Expr) -> None:
         """Compute unit `number` of the group of `units` units at weight `start`; it is unit `j` of `quad`."""
 
         def add_products(step: Expr, elements: int) -> None:
             with loop(("k", elements)) as k:
                 weight = widen(b.weights[start + (step * units + number) * register + k]) - zero_point
-                store(b.acc, b.acc[0] + widen(b.x[row, step * register + k]) * weight, 0)
+                store(b.acc, b.acc[0] + widen(b.x[0, step * register + k]) * weight, 0)
 
         store(b.acc, b.params[quad, 0, j], 0)
         if full_steps := op.depth // register:
@@ -45,38 +44,28 @@ def _dot(view: LayerView, lanes: int) -> Block:
             add_products(full_steps, remainder)
         multiplier, rounder, mark = b.params[quad, 1, j], b.params[quad, 2, j], b.params[quad, 2, lanes - 1]
         scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
-        store(b.y, output(view, scaled), row, quad * 4 + j)
+        store(b.y, output(view, scaled), 0, quad * 4 + j)
 
     def meaning(b: Any) -> None:
         bytes_of_unit = steps * register
         eights = op.units // _GROUP
-        with loop(("row", op.batch)) as row:
-            if eights:
-                with loop(("eight", eights), ("quad", 2), ("j", 4)) as (eight, quad, j):
-                    unit(b, row, eight * (_GROUP * bytes_of_unit), _GROUP, quad * 4 + j, eight * 2 + quad, j)
-            first = eights * _GROUP
-            for size in unit_groups(op.units)[eights:]:
-                with loop(("j", size)) as j:
-                    unit(b, row, first * bytes_of_unit, size, j, first // 4, j)
-                first += size
+        if eights:
+            with loop(("eight", eights), ("quad", 2), ("j", 4)) as (eight, quad, j):
+                unit(b, eight * (_GROUP * bytes_of_unit), _GROUP, quad * 4 + j, eight * 2 + quad, j)
+        first = eights * _GROUP
+        for size in unit_groups(op.units)[eights:]:
+            with loop(("j", size)) as j:
+                unit(b, first * bytes_of_unit, size, j, first // 4, j)
+            first += size
 
     operands = (
-        Operand("x", (op.batch, op.depth), x.dtype),
+        Operand("x", (1, op.depth), x.dtype),
         Operand("weights", (op.units * steps * register,), "int8"),
         Operand("params", (quads, 3, 4), "int32"),
-        Operand("y", (op.batch, op.units), y.dtype, "w"),
+        Operand("y", (1, op.units), y.dtype, "w"),
         accumulator(),
     )
     suffix = f"{SUFFIX[x.dtype]}{'s' if op.rounds_once else ''}"
-    if op.batch > 1:
-        extra = (
-            Operand("scratch", (steps * register + op.units,), "int8", "w"),
-            Operand("layer", LAYER.shape, "int32"),
-        )
-        function = f"rvp_gathered_rows_{suffix}"
-        return Block(
-            "dot", (*operands, *extra), meaning, function, lambda b: [b.x, b.weights, b.params, b.y, b.scratch, b.layer]
-        )
     clip = clip_word(view)
 
     def arguments(b: Any) -> list[Any]:
@@ -91,10 +80,7 @@ def fully_connected(view: LayerView, lanes: int) -> Lowering:
     shapes = {operand.name: (operand.shape, operand.dtype) for operand in dot.operands}
     with Function("fully_connected") as f:
         x = f.input(0, *shapes["x"])
-        buffers: dict[str, Any] = {
-            name: f.constant(name, *shapes[name]) for name in ("weights", "params", "layer") if name in shapes
-        }
+        constants = {name: f.constant(name, *shapes[name]) for name in ("weights", "params")}
         out = f.output(0, *shapes["y"])
-        buffers |= {name: f.scratch(name, *shapes[name]) for name in ("acc", "scratch") if name in shapes}
-        f.place(dot, x=x, y=out, **buffers)
+        f.place(dot, x=x, y=out, acc=f.scratch("acc", *shapes["acc"]), **constants)
     return f.lowering()
