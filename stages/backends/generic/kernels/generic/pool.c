@@ -5,7 +5,7 @@
 #include "elements.h"
 #include "requantize.h"
 
-enum { CHANNELS = 4 }; /* the most channels at a time */
+enum { CHANNELS = 4 }; /* the most channels at a time; averages of so many take much more ROM */
 
 /* `count` channels of one output pixel, neighbours unless `count` is 1; `x` is the first of `rows` by `columns` pixels inside
  * the image. A maximum has a register's width: RV64 compares 64 bits, and would extend 32 bits each time. */
@@ -35,11 +35,10 @@ INLINE void pixel(const uint8_t *x, uint8_t *y, int32_t rows, int32_t columns, c
     }
 }
 
-/* Where channels are neighbours, four maxima or two averages at a time. The last group may overlap the previous one. */
-INLINE void pool(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_unsigned, int is_max)
+/* Where channels are neighbours, `group` at a time. The last group may overlap the previous one. */
+INLINE void pool(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_unsigned, int is_max, int group)
 {
-    const int group = is_max ? CHANNELS : CHANNELS / 2; /* averages of four take much more ROM */
-    const int is_many = v->x_channel == 1 && v->channels >= group;
+    const int is_many = group == 3 || (v->x_channel == 1 && v->channels >= group); /* three: see maxima */
     for (int32_t oy = 0; oy < v->out_height; oy++) {
         const int32_t y0 = oy * v->stride_y - v->top;
         const int32_t y_first = y0 < 0 ? 0 : y0;
@@ -63,22 +62,32 @@ INLINE void pool(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_u
     }
 }
 
+/* Four at a time, or three if that takes no more groups. */
+INLINE void maxima(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_unsigned)
+{
+    if (v->x_channel == 1 && v->channels >= 3 && (v->channels + 2) / 3 == (v->channels + 3) / 4) {
+        pool(x, y, v, is_unsigned, 1, 3);
+    } else {
+        pool(x, y, v, is_unsigned, 1, CHANNELS);
+    }
+}
+
 void fl_avg_pool_s8(const int8_t *x, void *y, const void *parameters)
 {
-    pool((const uint8_t *)x, y, parameters, 0, 0);
+    pool((const uint8_t *)x, y, parameters, 0, 0, CHANNELS / 2);
 }
 
 void fl_avg_pool_u8(const uint8_t *x, void *y, const void *parameters)
 {
-    pool(x, y, parameters, 1, 0);
+    pool(x, y, parameters, 1, 0, CHANNELS / 2);
 }
 
 void fl_max_pool_s8(const int8_t *x, void *y, const void *parameters)
 {
-    pool((const uint8_t *)x, y, parameters, 0, 1);
+    maxima((const uint8_t *)x, y, parameters, 0);
 }
 
 void fl_max_pool_u8(const uint8_t *x, void *y, const void *parameters)
 {
-    pool(x, y, parameters, 1, 1);
+    maxima(x, y, parameters, 1);
 }
