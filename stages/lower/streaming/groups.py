@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -101,6 +102,10 @@ class GroupSearch:
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
     _known: dict[tuple[int, int, tuple[int, ...]], Group | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Ask for the cost of each call once."""
+        self.band = cache(self.band)
 
     def best(self, share: float, limit: int | None = None) -> Grouping:
         """Return the smallest arena whose extra instructions are at most `share` of all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -55,6 +56,7 @@ class RowNetwork:
         self.overwrite = overwrite
         self.overlaps = overlaps
         self.alignments = alignments
+        self._groups: dict[tuple[int, int], Described | None] = {}
 
     @cached_property
     def windows(self) -> list[RowWindow | None]:
@@ -123,6 +125,16 @@ class RowNetwork:
 
         rows  of a call of each layer, 1 by default
         """
+        if (first, end) not in self._groups:
+            self._groups[first, end] = self._described(first, end)
+        group = self._groups[first, end]
+        if group is None or rows is None:
+            return group
+        counts = (min(rows.get(layer.index, 1), layer.height) for layer in group.layers)
+        layers = (replace(layer, rows=count) for layer, count in zip(group.layers, counts, strict=True))
+        return group._replace(layers=tuple(layers))
+
+    def _described(self, first: int, end: int) -> Described | None:
         layers: list[RowLayer] = []
         if not self.cuts[first]:
             return None
@@ -130,7 +142,7 @@ class RowNetwork:
             window = self.windows[layer.index]
             if window is None or (window.accumulates and layer.index != end - 1):
                 return None
-            layers.append(self._row_layer(layer, window, (rows or {}).get(layer.index, 1)))
+            layers.append(self._row_layer(layer, window))
         written = {layer.output: layer for layer in layers}
         for inner in layers[:-1]:
             readers = self.readers.get(inner.output, [])
@@ -169,11 +181,11 @@ class RowNetwork:
         writer = next((layer.index for layer in self.graph.layers if name in layer.outputs), -1)
         return self.alignments.get(writer, 1)
 
-    def _row_layer(self, layer: Layer, window: RowWindow, rows: int) -> RowLayer:
+    def _row_layer(self, layer: Layer, window: RowWindow) -> RowLayer:
         tensors = self.graph.tensors
         inputs = tuple(name for name in dict.fromkeys(layer.inputs) if not tensors[name].constant)
         height = tensors[inputs[0] if window.accumulates else layer.outputs[0]].shape[1]
-        return RowLayer(layer.index, window, inputs, layer.outputs[0], height, min(rows, height))
+        return RowLayer(layer.index, window, inputs, layer.outputs[0], height, 1)
 
     def _row_tensor(self, name: str, layers: list[RowLayer]) -> RowTensor | None:
         """Return a tensor with the padding that its readers need; None if they need different values there."""
