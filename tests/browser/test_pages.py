@@ -150,6 +150,22 @@ def test_a_layer_is_seen_without_scrolling_sideways(browser: Any, run: RunResult
     page.close()
 
 
+@pytest.mark.parametrize("width", [400, 941, 1301, 1400])
+def test_long_names_leave_room_for_the_reason(browser: Any, run: RunResult, width: int, tmp_path: Path) -> None:
+    """Names of operators and kernels break at underscores, as those of signal operators must."""
+    page, long = browser.new_page(viewport={"width": width, "height": 900}), tmp_path / "long.html"
+    text = (run.folder / "report.html").read_text()
+    assert "fully_<wbr>connected</td>" in text
+    name = "signal_<wbr>filter_<wbr>bank_<wbr>spectral_<wbr>subtraction"
+    for cell in ("operator", "kernel"):
+        text = text.replace(f'<td class="{cell}">', f'<td class="{cell}">{name} ')
+    long.write_text(text)
+    page.goto(long.as_uri())
+    box = page.locator("#layer-0 .why").bounding_box()
+    assert box is not None and box["x"] + box["width"] <= width
+    page.close()
+
+
 def test_the_verdict_is_first_then_advice_then_figures(browser: Any, run: RunResult) -> None:
     page = browser.new_page(viewport={"width": 400, "height": 900})
     page.goto((run.folder / "report.html").as_uri())

@@ -44,7 +44,7 @@ function narrow() {
   shown.value = wanted ? `${count} of ${layers.length}` : "";
 }
 filter.addEventListener("input", narrow);
-if (matchMedia("(max-width: 1200px)").matches) document.querySelector(".network").open = false;
+if (matchMedia("(max-width: 1300px)").matches) document.querySelector(".network").open = false;
 addEventListener("hashchange", openTerms);
 function openTerms() {
   const target = location.hash.startsWith("#term-") && document.getElementById(location.hash.slice(1));
