@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
+from stages.backends.kernels.folder import INCLUDE
+from stages.backends.kernels.registry import folders_of
 from stages.backends.riscv import decode_riscv
-from stages.backends.targets.timing import Timing
-from stages.backends.timing.table import timed
+from stages.backends.targets.load import load_target
+from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.timing import Timing, decoder
+from stages.backends.timing.disassembly import disassemble
+from stages.backends.timing.table import kinds_of, timed
+from stages.backends.toolchain.compiler import Source, compile_sources
+from stages.emit.kernel_sources import copy_kernels
 from tests.support.timed import cycles, lines, model, straight
 
 
@@ -144,3 +153,24 @@ def test_a_model_that_is_wrong_is_refused(change, message):
     Timing.model_validate(fine)
     with pytest.raises(ValidationError, match=message):
         Timing.model_validate(fine | change)
+
+
+@pytest.mark.parametrize(
+    "target", ["cortex-m55", "cortex-m4", "cortex-m7", "cortex-m0plus", "esp32-c3", "hpm6750evkmini"]
+)
+def test_all_instructions_of_kernels_have_a_class(target: str, tmp_path: Path) -> None:
+    """A run is refused if one has none, such as vcadd of a Fourier transform."""
+    core = load_target(target)
+    folders, timing = folders_of(core), core.timing_model
+    assert timing is not None
+    files = sorted({f"{of.name}/{file}" for of in folders.values() for kernel in of.kernels for file in kernel.sources})
+    copy_kernels(files, tmp_path, folders)
+    sources = [Source(tmp_path / file) for file in files]
+    flags = ("-std=gnu11", "-O2", "-w")
+    objects = compile_sources(core, runtime_for(core), sources, tmp_path / "objects", flags=flags, include=(INCLUDE,))
+    without = set()
+    for compiled in objects:
+        instructions = list(decoder(timing.instructions).decode(disassemble(compiled, core)))
+        kinds = kinds_of(instructions, timing.resolved())
+        without |= {one.mnemonic for one, kind in zip(instructions, kinds, strict=True) if not kind}
+    assert without == set()
