@@ -8,13 +8,20 @@ from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators.activations import Activation
 from stages.ir.operators.concat_and_split import Concatenation
 from stages.ir.operators.floats import Float
+from stages.ir.operators.interpolated import WideSoftmax
+from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D
 from stages.ir.operators.reductions import Mean
+from stages.ir.operators.rows import Softmax
 from stages.ir.operators.windows import Pool2D
 
 if TYPE_CHECKING:
     from stages.ir.graph import LayerView
     from stages.ir.layers import Tensor
+
+
+_BY_PIXEL = (Concatenation, Activation, Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax)
+_BY_ROWS = (Conv2D, DepthwiseConv2D, Pool2D, Float, *_BY_PIXEL)
 
 
 class RowWindow(NamedTuple):
@@ -58,7 +65,7 @@ def why_not_by_rows(view: LayerView) -> str:
         return f"{view.layer.kind} has state or several outputs"
     if isinstance(op, Float) and op.rows is None:
         return f"{view.layer.kind} of {view.inputs[0].dtype} needs whole tensors"
-    if not (isinstance(op, Conv2D | DepthwiseConv2D | Pool2D | Concatenation | Activation | Float) or op.by_element):
+    if not (isinstance(op, _BY_ROWS) or op.by_element):
         return f"{view.layer.kind} needs whole tensors"
     images = [tensor for tensor in (*view.inputs, *view.outputs) if not tensor.constant]
     if reason := next(filter(None, map(_why_not_image, images)), ""):

@@ -186,6 +186,14 @@ def test_a_network_that_only_adds_up_rows_takes_them_from_the_caller(tmp_path: P
     assert streamed_layers(b.build(), tmp_path, ports=["input"]) == 1
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_softmax_over_channels_goes_to_the_application_by_rows(dtype: str, tmp_path: Path) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 9, 5, 4), dtype, 0.0002 if dtype == "int16" else 0.05, 0)
+    b.output(b.softmax(b.relu(x), name="classes"))
+    assert streamed_layers(b.build(), tmp_path, ports=["output"]) >= 1
+
+
 def test_layers_run_by_rows_unless_the_recipe_forbids_it(tmp_path: Path) -> None:
     """Without a limit they cost at most 2 % more, which a small image does not allow."""
     builder, rng = ModelBuilder(), np.random.default_rng(0)
