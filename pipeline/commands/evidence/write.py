@@ -160,16 +160,17 @@ def _stack(session: Session, release: Release, folder: Path) -> dict[str, Any]:
             build / "firmware.elf",
             action.target,
             usage,
-            (f"{prefix}_run", f"{prefix}_init", "main"),
+            (f"{prefix}_run", f"{prefix}_push_rows", f"{prefix}_init", "main"),
             f"{prefix}_layer_done",
             release.report["memory"]["stack_bytes"],
         )
     _put(folder / "stack.json", result)
-    run = next((row for row in result["roots"] if row["root"] == f"{prefix}_run"), None)
+    calls = (f"{prefix}_run", f"{prefix}_push_rows")
+    run = next((row for row in result["roots"] if row["root"] in calls), None)
     if run is None:
-        return _row("stack", "stack.json", f"the firmware has no function {prefix}_run", holds=False)
+        return _row("stack", "stack.json", f"the firmware has neither {' nor '.join(calls)}", holds=False)
     unbounded = [*run["dynamic"], *run["recursive"]]
-    text = f"{prefix}_run: at most {run['bytes']:,} bytes"
+    text = f"{run['root']}: at most {run['bytes']:,} bytes"
     text += f", without {', '.join(unbounded)}, which have no bound" if unbounded else ""
     text += f"; {len(run['pointer_calls'])} functions call through pointers" if run["pointer_calls"] else ""
     if result["holds"] is not None:
