@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
-from stages.backends.generic.kernels.generic.packing import PANEL, signed_weights
+from stages.backends.generic.kernels.generic.packing import PANEL, signed_weights, small_panel
 from stages.backends.generic.kernels.generic.parameters import GEMM, IM2COL
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
@@ -34,11 +34,11 @@ def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> 
     """Return the block of a matrix product with requantized results. `w` is flat, see gemm.c.
 
     y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)). NCHW: y is [j, i]. `w` is in panels
-    of eight rows.
+    (gemm.c).
     """
     zero_point, y = signed_weights(view)[1], view.outputs[0]
     planar = y.layout == "NCHW"
-    panel_columns = columns - columns % PANEL
+    panel_columns, small = columns - columns % PANEL, small_panel(columns)
 
     def element(b: Any, i: Any, j: Any, weight: Callable[[Any], Any]) -> None:
         store(b.acc, b.channels[j, 0], 0)
@@ -52,9 +52,13 @@ def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> 
             if panel_columns:
                 with loop(("panel", panel_columns // PANEL), ("lane", PANEL)) as (panel, lane):
                     element(b, i, panel * PANEL + lane, lambda k: panel * (PANEL * depth) + k * PANEL + lane)
-            if columns - panel_columns:
-                with loop(("j", columns - panel_columns)) as j:
-                    element(b, i, j + panel_columns, lambda k: (j + panel_columns) * depth + k)
+            if small:
+                with loop(("lane", small)) as lane:
+                    element(b, i, lane + panel_columns, lambda k: panel_columns * depth + k * small + lane)
+            if single := columns - panel_columns - small:
+                with loop(("j", single)) as j:
+                    first = panel_columns + small
+                    element(b, i, j + first, lambda k: (j + first) * depth + k)
 
     operands = (
         Operand("x", (rows, depth), "int8"),

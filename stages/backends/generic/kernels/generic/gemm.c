@@ -1,11 +1,11 @@
 /* y = requantize(bias + x * transpose(w - weight_zero_point)), the inner part of convolution and fully connected
  * layers.
  *
- * Eight rows of w are a panel: element k of all eight, then element k + 1. Of the remaining rows five are a smaller panel, if
- * there are five. The rest is stored row by row:
+ * Eight rows of w are a panel: element k of all eight, then element k + 1. Of the remaining rows seven, five or four
+ * are a smaller panel. The rest is stored row by row:
  *
- *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...      w8[0] ... w12[0]  w8[1] ...      w13[0] w13[1] ...  w14[0] ...
- *      |--------------------- a panel ------------------|      |---- a panel of five ---|      |---- row by row ----|
+ *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...      w8[0] ... w12[0]  w8[1] ...      w13[0] w13[1] ...
+ *      |--------------------- a panel ------------------|      |---- a panel of five ---|      |-- row by row --|
  */
 #include "gemm.h"
 

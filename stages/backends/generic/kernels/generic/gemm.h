@@ -6,7 +6,7 @@
 
 /* y[i * y_row + j * y_column] = requantize(bias[j] + sum over k of x[i * x_row + k] * (w[j][k] - weight_zero_point)),
  * w in panels of eight and five rows, see gemm.c. */
-enum { FL_PANEL = 8, FL_FIVE = 5 };
+enum { FL_PANEL = 8 };
 struct fl_gemm {
     int32_t x_row, y_row, y_column;
     int32_t weight_zero_point, zero_point, low, high, single_rounding;

@@ -23,17 +23,22 @@ def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:
     return (weights.astype(np.int16) - offset).astype(np.int8), weight_zero_point(view)
 
 
-PANEL, FIVE = 8, 5  # rows of a panel: FL_PANEL and FL_FIVE of gemm.h
+PANEL = 8  # rows of a panel: FL_PANEL of gemm.h
+
+
+def small_panel(columns: int) -> int:
+    """Return the rows of the panel after those of eight, as in panel_1.h; 0 if there is none."""
+    return {4: 4, 5: 5, 6: 5, 7: 7}.get(columns % PANEL, 0)
 
 
 def panels(weights: np.ndarray) -> np.ndarray:
     """Return the rows of `weights` [columns, depth] in gemm.c's order.
 
-    First interleaved panels of eight and five rows, then the remaining rows.
+    First interleaved panels of eight rows, then a smaller one, then the remaining rows.
     """
     columns, depth = weights.shape
     begin = columns - columns % PANEL
-    end = begin + (FIVE if columns - begin >= FIVE else 0)
+    end = begin + small_panel(columns)
     eights = weights[:begin].reshape(-1, PANEL, depth).transpose(0, 2, 1)
     return np.concatenate([eights.reshape(-1), weights[begin:end].T.reshape(-1), weights[end:].reshape(-1)])
 

@@ -88,11 +88,15 @@ ONCE void row_by_columns(struct row r, const int8_t *w, int32_t columns, int32_t
 {
     int32_t sums[FL_PANEL], count;
     for (; columns > 0; columns -= count) {
-        count = columns >= FL_PANEL ? FL_PANEL : columns >= FL_FIVE ? FL_FIVE : 1;
+        count = columns >= FL_PANEL ? FL_PANEL : columns == 6 ? 5 : columns >= 4 ? columns : 1;
         if (count == FL_PANEL) {
             panel_sums(sums, r.x, w, k, FL_PANEL);
-        } else if (count == FL_FIVE) {
-            panel_sums(sums, r.x, w, k, FL_FIVE);
+        } else if (count == 7) {
+            panel_sums(sums, r.x, w, k, 7);
+        } else if (count == 5) {
+            panel_sums(sums, r.x, w, k, 5);
+        } else if (count == 4) {
+            panel_sums(sums, r.x, w, k, 4);
         } else {
             sums[0] = dot(r.x, w, k);
         }
