@@ -32,6 +32,7 @@ _SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within 
 _FLOAT_BYTES = 4
 _OVERWRITE = ("memory", "overwrite_input")
 _SPARE = 1.02
+_MUCH_SCRATCH = 1.05  # arena / tensors from which on a search with scratch is worth its time
 _SCRATCH = "kernels for few rows need more scratch than rows save"
 
 
@@ -53,6 +54,7 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
     overlaps = bool(config.overwrite_input) or limit is not None
     search = bands.search(overlaps=overlaps)
     result = bands.streamed(search.best(share, limit))
+    result = _with_less_scratch(result, chosen, context, overlaps)
     assert result.streaming is not None
     if not result.groups:
         if ports and not context.counting:  # while kernels are counted, layouts may change
@@ -82,6 +84,21 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
         size = arena_bytes(other, context)
         results.append((size > limit, grouping.extra if size <= limit else size, other))
     return min(results, key=lambda entry: entry[:2])[2]
+
+
+def _with_less_scratch(result: Chosen, chosen: Chosen, context: PassContext, overlaps: bool) -> Chosen:
+    """Return the result, or that of a search which includes the kernels' scratch if its arena is smaller.
+
+    That search lowers many calls, so it runs only if scratch is a large part of the arena.
+    """
+    assert result.streaming is not None
+    limit = context.config.arena_limit
+    least = max(_MUCH_SCRATCH * result.streaming.bytes, limit or 0)
+    if not result.groups or (size := arena_bytes(result, context)) <= least:
+        return result
+    bands = _Bands(chosen, context, includes_scratch=True)
+    other = bands.streamed(bands.search(overlaps=overlaps).best(context.most_extra, limit))
+    return other if other.groups and arena_bytes(other, context) < size else result
 
 
 def _check_overwrite(config: TensorizeConfig) -> None:
@@ -159,8 +176,11 @@ def _why_not(chosen: Chosen, context: PassContext) -> str:
 class _Bands:
     """The bands of a network's layers, with their kernels."""
 
-    def __init__(self, chosen: Chosen, context: PassContext, most_scratch: int | None = None) -> None:
+    def __init__(
+        self, chosen: Chosen, context: PassContext, most_scratch: int | None = None, *, includes_scratch: bool = False
+    ) -> None:
         self._most_scratch = most_scratch
+        self._includes_scratch = includes_scratch
         self.chosen = chosen
         self.context = context
         self.graph: Graph = chosen.graph
@@ -172,6 +192,7 @@ class _Bands:
         self._float_costs: dict[tuple[int, int], float] = {}  # by layer and rows, 0 for whole images
         self._network: RowNetwork | None = None
         self._search: GroupSearch | None = None
+        self._live: list[int] = []  # bytes of the tensors in use at each layer, of whole images
 
     def streamed(self, grouping: Grouping) -> Chosen:
         """Return the choices with these groups, a result of the last search."""
@@ -187,9 +208,11 @@ class _Bands:
                 band = self.band(layer.index, layer.rows)
                 assert band is not None
                 layers[layer.index] = StreamedLayer(band, self.band(layer.index, rest) if rest else None, calls)
+        inside = {index for group in grouping.groups for index in range(group.first, group.end)}
+        live = [size for index, size in enumerate(self._live) if index not in inside]
         streaming = Streaming(
-            bytes=grouping.bytes,
-            whole_bytes=max(search.live, default=0),
+            bytes=max([*live, *(group.bytes - group.scratch for group in grouping.groups)], default=0),
+            whole_bytes=max(self._live, default=0),
             extra=grouping.extra,
             cost=sum(search.whole),
             reason="" if groups else why_no_group(search, self.context.most_extra, self.context.config.arena_limit),
@@ -209,16 +232,18 @@ class _Bands:
                 layouts={name: self.layouts[name] for name in group.described.tensors if name in self.layouts},
                 distance=group.distance,
                 pushed=group.pushed,
-                bytes=group.bytes,
-                whole_bytes=max(self._search.live[group.first : group.end]),
+                bytes=group.bytes - group.scratch,
+                whole_bytes=max(self._live[group.first : group.end]),
                 extra=group.extra,
             )
             for group in grouping.groups
         ]
 
     def _packed(self, grouping: Grouping) -> int:
-        """Return the bytes of an arena without scratch."""
+        """Return the bytes of an arena, without scratch if the search does not include it."""
         assert self._network is not None
+        if self._includes_scratch:
+            return arena_bytes(self.streamed(grouping), self.context)
         overlaid = self._network.overlaid - {
             layer.index for group in grouping.groups for layer in group.described.layers
         }
@@ -229,7 +254,8 @@ class _Bands:
         graph, choices = self.graph, self.chosen.choices
         over = overlaid(graph, ((index, choice.kernel) for index, choice in choices.items()))
         buffers = liveness(graph, {}, over).buffers
-        live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
+        self._live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
+        live = [size + self._scratch(graph.view(graph.layers[i]), choices.get(i)) for i, size in enumerate(self._live)]
         alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         config = self.context.config
@@ -244,7 +270,7 @@ class _Bands:
             alignments=alignments,
         )
         whole = [self._whole_cost(layer) for layer in graph.layers]
-        self._search = GroupSearch(self._network, live, whole, self.cost, self._packed)
+        self._search = GroupSearch(self._network, live, whole, self.cost, self._packed, self.scratch)
         return self._search
 
     def _whole_cost(self, layer: Layer) -> float:
@@ -344,12 +370,22 @@ class _Bands:
             self._float_costs[layer.index, rows] = float_cost(lowered.functions.values(), self.context.target)
         return self._float_costs[layer.index, rows]
 
+    def scratch(self, index: int, rows: int) -> int:
+        """Return the scratch of a call in bytes; 0 if the search does not include it, and for floats."""
+        band = self.band(index, rows)
+        return 0 if band is None else self._scratch(band.view, band.choice)
+
+    def _scratch(self, view: LayerView, choice: Choice | None) -> int:
+        is_counted = self._includes_scratch and choice is not None and choice.kernel.lowers
+        return self._kernel_scratch(view, choice) if is_counted and choice is not None else 0
+
+    def _kernel_scratch(self, view: LayerView, choice: Choice) -> int:
+        lowered = self.context.lowerings.of_kernel(view, choice.kernel, choice.params)
+        return sum(self.context.lowerings.scratch([lowered])[0].values())
+
     def _fits(self, view: LayerView, choice: Choice) -> bool:
         """Return whether a kernel's scratch is within the bound."""
-        if self._most_scratch is None:
-            return True
-        lowered = self.context.lowerings.of_kernel(view, choice.kernel, choice.params)
-        return sum(self.context.lowerings.scratch([lowered])[0].values()) <= self._most_scratch
+        return self._most_scratch is None or self._kernel_scratch(view, choice) <= self._most_scratch
 
     def _correction(self, offer: Offer, whole: LayerView) -> float:
         """Return the count of a kernel's call for the whole image, divided by its estimate; 1 without a count."""

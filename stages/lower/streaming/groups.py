@@ -45,7 +45,8 @@ class Group:
 
     pushed  name of the input whose rows the caller passes, '' if there is none
     distance  as in the schedule, None if its output may not overlap its input
-    bytes   memory in use while it runs: whole input and output, rolling buffers
+    bytes   memory in use while it runs: whole input and output, rolling buffers, scratch
+    scratch  bytes of the kernels' scratch, 0 if the search does not include it
     extra   estimated instructions beyond those of whole images
     """
 
@@ -57,11 +58,12 @@ class Group:
     distance: int | None
     bytes: int
     extra: float
+    scratch: int = 0
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups, the largest memory at any time without scratch, and the extra instructions.
+    """Groups, the largest memory at any time, and the extra instructions.
 
     others  the largest memory while layers outside of groups run
     """
@@ -91,6 +93,7 @@ class GroupSearch:
     whole  instructions of each layer for whole images
     band   cost of a call of layer `index` for `rows` rows
     packed  bytes of an arena for a grouping, at least `Grouping.bytes`
+    scratch  bytes that a call of layer `index` for `rows` rows needs beside its tensors
     """
 
     network: RowNetwork
@@ -98,6 +101,7 @@ class GroupSearch:
     whole: Sequence[float]
     band: Callable[[int, int], BandCost]
     packed: Callable[[Grouping], int] = attrgetter("bytes")
+    scratch: Callable[[int, int], int] = lambda index, rows: 0
     _excluded: frozenset[tuple[int, int]] = frozenset()
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -292,7 +296,8 @@ class GroupSearch:
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end])
         extra += schedule.overhead
-        return Group(first, end, described, schedule, pushed, distance, size, extra)
+        scratch = max(self.scratch(layer.index, rows) for layer in layers for rows in _sizes(layer))
+        return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
 
     def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
         """Return the groups with other rows per call, layer by layer, that cost less and stay within `cap` bytes."""
@@ -321,16 +326,11 @@ class GroupSearch:
         return cost + self.band(layer.index, rest).instructions if rest else cost
 
     def _may_replace(self, layer: RowLayer) -> bool:
-        sizes = {layer.rows, layer.height % layer.rows} - {0}
-        return all(self.band(layer.index, rows).in_place for rows in sizes)
+        return all(self.band(layer.index, rows).in_place for rows in _sizes(layer))
 
     def _alignments(self, layers: Sequence[RowLayer]) -> dict[int, int]:
         """Return the alignment of each layer's rows: that of its calls, and of its last one with fewer rows."""
-        alignments = {}
-        for layer in layers:
-            sizes = {layer.rows, layer.height % layer.rows} - {0}
-            alignments[layer.index] = max(self.band(layer.index, rows).alignment for rows in sizes)
-        return alignments
+        return {layer.index: max(self.band(layer.index, rows).alignment for rows in _sizes(layer)) for layer in layers}
 
     def _row_counts(self, first: int, end: int) -> list[dict[int, int]]:
         """Return candidates of the rows per call of each layer."""
@@ -348,6 +348,11 @@ class GroupSearch:
             counts.append(rows)
         counts += [{layer.index: number for layer in layers} for number in EQUAL_ROWS]
         return counts
+
+
+def _sizes(layer: RowLayer) -> set[int]:
+    """Return the rows of a layer's calls: of all, and of the last one if it has fewer."""
+    return {layer.rows, layer.height % layer.rows} - {0}
 
 
 def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:

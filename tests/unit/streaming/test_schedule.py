@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from stages.ir.graph import Graph
+from stages.lower.streaming.groups import BandCost, Group, GroupSearch
 from stages.lower.streaming.network import Described, RowNetwork
 from stages.lower.streaming.schedule import RowLayer, Schedule, _places, has_unread_rows, outline, simulate
 from stages.lower.streaming.window import RowWindow
@@ -290,3 +291,29 @@ def test_an_outline_of_parts_is_the_schedule_of_the_whole_group() -> None:
         seen["misaligned"] += not found.aligned
         seen["refused"] += not found.intact
     assert all(seen.values()), seen
+
+
+def test_a_search_with_scratch_finds_an_arena_as_small_as_one_without() -> None:
+    rng, smaller = random.Random(9), 0
+    for _ in range(60):
+        network = _Drawing(rng).network(pushed=False, emitted=False)
+        count = len(network.graph.layers)
+        scratch = {(index, rows): rng.choice([0, 5, 40]) * rows for index in range(count) for rows in range(32)}
+        live = [sum(tensor.bytes for tensor in network.graph.tensors.values())] * count
+        arguments = (network, live, [1.0] * count, lambda index, rows: BandCost(rows))
+        search = GroupSearch(*arguments)
+        plain = search.best(1e9)
+        found = GroupSearch(*arguments, scratch=lambda index, rows, of=scratch: of[index, rows]).best(1e9)
+        for group in found.groups:
+            without = search._evaluated(group.first, group.end, group.described)
+            assert without is not None and without.bytes == group.bytes - group.scratch
+            assert group.scratch == _most_scratch(group, scratch)
+        arena = max([plain.others, *(group.bytes + _most_scratch(group, scratch) for group in plain.groups)])
+        assert found.bytes <= arena
+        smaller += found.bytes < arena
+    assert smaller > 5
+
+
+def _most_scratch(group: Group, scratch: dict[tuple[int, int], int]) -> int:
+    layers = group.described.layers
+    return max(scratch[x.index, rows] for x in layers for rows in {x.rows, x.height % x.rows} - {0})
