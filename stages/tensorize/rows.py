@@ -33,6 +33,7 @@ _FLOAT_BYTES = 4
 _OVERWRITE = ("memory", "overwrite_input")
 _SPARE = 1.02
 _MUCH_SCRATCH = 1.05  # arena / tensors from which on a search with scratch is worth its time
+_LEAST_SAVED = 1024  # bytes of arena; other kernels for few rows may take kilobytes of code
 _SCRATCH = "kernels for few rows need more scratch than rows save"
 
 
@@ -92,13 +93,14 @@ def _with_less_scratch(result: Chosen, chosen: Chosen, context: PassContext, ove
     That search lowers many calls, so it runs only if scratch is a large part of the arena.
     """
     assert result.streaming is not None
-    limit = context.config.arena_limit
-    least = max(_MUCH_SCRATCH * result.streaming.bytes, limit or 0)
+    limit, tensors = context.config.arena_limit, result.streaming.bytes
+    least = max(_MUCH_SCRATCH * tensors, tensors + _LEAST_SAVED) if limit is None else limit
     if not result.groups or (size := arena_bytes(result, context)) <= least:
         return result
     bands = _Bands(chosen, context, includes_scratch=True)
     other = bands.streamed(bands.search(overlaps=overlaps).best(context.most_extra, limit))
-    return other if other.groups and arena_bytes(other, context) < size else result
+    most = size - (_LEAST_SAVED if limit is None else 1)
+    return other if other.groups and arena_bytes(other, context) <= most else result
 
 
 def _check_overwrite(config: TensorizeConfig) -> None:
