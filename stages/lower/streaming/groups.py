@@ -105,7 +105,7 @@ class GroupSearch:
     _excluded: frozenset[tuple[int, int]] = frozenset()
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
-    _known: dict[tuple[int, int, tuple[int, ...]], Group | None] = field(default_factory=dict)
+    _known: dict[tuple[int, int], dict[tuple[int, ...], Group | None]] = field(default_factory=dict)  # by rows
 
     def __post_init__(self) -> None:
         """Ask for the cost of each call once."""
@@ -272,10 +272,10 @@ class GroupSearch:
         described = self.network.described(first, end, rows)
         if described is None:
             return None
-        key = first, end, tuple(layer.rows for layer in described.layers)
-        if key not in self._known:
-            self._known[key] = self._evaluated(first, end, described)
-        return self._known[key]
+        known, key = self._known.setdefault((first, end), {}), tuple(layer.rows for layer in described.layers)
+        if key not in known:
+            known[key] = self._evaluated(first, end, described)
+        return known[key]
 
     def _evaluated(self, first: int, end: int, described: Described) -> Group | None:
         layers, tensors, source = described
@@ -309,15 +309,38 @@ class GroupSearch:
         return Grouping(groups, size, grouping.extra + changed, grouping.others)
 
     def _refined_group(self, group: Group, cap: float) -> Group:
-        improved = True
-        while improved:
-            improved = False
-            for layer in group.described.layers:
-                rows = {other.index: other.rows for other in group.described.layers}
-                for count in ROWS:
-                    candidate = self._group(group.first, group.end, {**rows, layer.index: count})
-                    if candidate is not None and candidate.bytes <= cap and candidate.extra < group.extra - 1:
-                        group, improved = candidate, True
+        """Return the cheapest group of the same layers within `cap` bytes that the search finds.
+
+        It looks for the price of a byte at which the best group just fits, and evaluates groups near that one.
+        """
+        groups = self._groups[group.first, group.end]
+        fitting, larger = min(groups, key=attrgetter("bytes")), min(groups, key=attrgetter("extra"))
+        while larger.bytes > cap and larger.extra < fitting.extra:
+            price = (fitting.extra - larger.extra) / (larger.bytes - fitting.bytes)
+            other = self._descended(fitting, price)
+            if other is fitting:
+                break
+            fitting, larger = (other, larger) if other.bytes <= cap else (fitting, other)
+        known = self._known[group.first, group.end].values()
+        return min((x for x in known if x is not None and x.bytes <= cap), key=lambda x: (x.extra, x.bytes))
+
+    def _descended(self, group: Group, price: float) -> Group:
+        """Return a group that no other rows per call of one layer make better.
+
+        price  instructions that a byte is worth
+        """
+
+        def cost(other: Group) -> float:
+            return other.extra + price * other.bytes
+
+        before = None
+        while group is not before:
+            before = group
+            for index in range(group.first, group.end):
+                rows = {layer.index: layer.rows for layer in group.described.layers}
+                changed = (self._group(group.first, group.end, {**rows, index: count}) for count in ROWS)
+                best = min((other for other in changed if other), key=cost, default=group)
+                group = best if cost(best) < cost(group) - 1 else group
         return group
 
     def _layer_cost(self, layer: RowLayer) -> float:
