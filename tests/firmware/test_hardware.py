@@ -311,7 +311,7 @@ def test_no_server_and_a_server_that_goes_away(tmp_path: Path, monkeypatch: pyte
                 return tell(gdb, text, *more)
 
             patched.setattr(Gdb, "command", gone)
-            with pytest.raises(StageError, match=r"the GDB server at \S+ has closed the connection\nlook at the probe"):
+            with pytest.raises(StageError, match=r"the GDB server at \S+ has closed the connection\ncheck the probe"):
                 on_board(tmp_path, elf, place, seconds=15)
 
 

@@ -42,7 +42,7 @@ class _Key:
     name: str
     weights: str
     arena: str
-    rows: tuple[str, ...]
+    rows: tuple[str, ...] = ()
 
 
 @cache

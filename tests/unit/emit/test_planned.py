@@ -38,7 +38,7 @@ def test_what_is_planned_lies_there_and_nothing_else_does() -> None:
 @pytest.mark.parametrize(("part", "region"), [("scratch", "ram"), ("tensors", "l1")])
 def test_a_rule_that_says_otherwise_is_refused(part: Any, region: str) -> None:
     rule = MemoryRule(match=LayerMatch(), part=part, region=region)
-    with pytest.raises(StageError, match=r"memory rule 1 puts .* is planned with the accelerator's layers"):
+    with pytest.raises(StageError, match=r"memory rule 1 cannot put .* is planned with the accelerator's layers"):
         placed(rule)
 
 
