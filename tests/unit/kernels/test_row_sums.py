@@ -26,6 +26,7 @@ from tests.conformance.draw import Draw, image, middle, view, with_layouts, with
 KERNEL = RowSums()
 OPS = ("avg_pool2d", "max_pool2d", "mean")
 HOST = load_target("host")
+GUARD = 4  # sums behind the last channel that must not change; the host has sanitizers
 
 
 def layer(draw: Draw, op: str, size: tuple[int, int, int], *, keep: bool = True) -> LayerView:
@@ -101,7 +102,7 @@ def run(drawn: list[Case], name: str, *, tensorized: bool = True) -> tuple[Bench
         text.append(f"static __attribute__((noinline)) void {function.name}({arguments})\n{{\n{function.body}}}")
     text.append('int main(void)\n{\nconst int file = board_open_write("y"), from = board_open_read("x");')
     for number, case in enumerate(drawn):
-        text.append(program(number, case, functions))
+        text.append(program(number, case, functions, guard=0 if name == "host" else GUARD))
     text.append("board_close(file);\nreturn 0;\n}")
     data = b"".join(case.images.tobytes() for case in drawn)
     done = compile_and_run_c(
@@ -135,12 +136,12 @@ def c_functions(drawn: list[Case], name: str, tensorized: bool) -> dict[str, CFu
     return to_c(scheduled, {key: lowering.roles for key, lowering in lowerings.items()})
 
 
-def program(number: int, case: Case, functions: dict[str, CFunction]) -> str:
-    """Return the C block that computes all images of a case."""
+def program(number: int, case: Case, functions: dict[str, CFunction], *, guard: int) -> str:
+    """Return the C block that computes all images of a case. Outputs are wrong if one of `guard` sums changes."""
     _, width, channels = case.view.inputs[0].shape[1:]
     constants = KERNEL.pack(case.view, KERNEL.params())
     fields = ", ".join(map(str, constants["fields"]))
-    lines = [f"static int32_t sums[{channels}], fields[] = {{{fields}}}; static uint8_t y[{channels}];"]
+    lines = [f"static int32_t sums[{channels + guard}], fields[] = {{{fields}}}; static uint8_t y[{channels}];"]
     names = {"scratch:sums": "sums", "constant:fields": "fields", "output:0": "(void *)y"}
     calls = [f"memset(sums, {KERNEL.begin(case.view)}, sizeof sums);"]
     counted = [f"memset(sums, {KERNEL.begin(case.view)}, sizeof sums);"]
@@ -152,7 +153,13 @@ def program(number: int, case: Case, functions: dict[str, CFunction]) -> str:
     result = called(functions[f"result{number}"], names)
     first = called(functions[f"rows{number}_{case.rows}"], names | {"input:0": f"(void *)x{case.rows}"})
     counted += [f'BENCH("rows{number}", {first});', f'BENCH("result{number}", {result});']
-    loop = [f"for (int n = 0; n < {len(case.images)}; n++) {{", *calls, f"{result};\nboard_write(file, y, sizeof y);}}"]
+    begun = f"(int32_t){KERNEL.begin(case.view) & 0xFF:#04x}{'%02x' % (KERNEL.begin(case.view) & 0xFF) * 3}u"
+    check = f"for (int k = 0; k < {guard}; k++) y[0] ^= sums[{channels} + k] != {begun};"
+    loop = [
+        f"for (int n = 0; n < {len(case.images)}; n++) {{",
+        *calls,
+        f"{result};\n{check}\nboard_write(file, y, sizeof y);}}",
+    ]
     return "\n".join(["{", *lines, *loop, *counted, "}"])
 
 
