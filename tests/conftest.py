@@ -111,8 +111,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _named(config: pytest.Config) -> list[Path]:
-    """Files and folders of the command line."""
-    return [(config.invocation_params.dir / arg.partition("::")[0]).resolve() for arg in config.args]
+    """Files and folders of the command line. --fuzz names the tests that read it."""
+    fuzz = [TESTS / "fuzz/test_mutants.py"] if config.getoption("--fuzz") or config.getoption("--fuzz-only") else []
+    return [*fuzz, *((config.invocation_params.dir / arg.partition("::")[0]).resolve() for arg in config.args)]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
