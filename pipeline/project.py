@@ -89,7 +89,7 @@ def current_project() -> Project:
 
 
 def check_owner(project: Project) -> Project:
-    """Return the project. Raises PipelineError if another user owns a part that would be loaded."""
+    """Return the project. Raises PipelineError if another user owns loaded files."""
     foreign_part = None if project.is_standalone else foreign_owner(project.root, _TRUSTED)
     if foreign_part is None:
         return project

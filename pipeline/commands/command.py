@@ -140,7 +140,7 @@ class CommandMixin:
 
 
 def selected_names(named: Sequence[str], values: Mapping[str, str], *keys: str) -> list[str]:
-    """Return `named`, and the names in the value of the first of `keys` that is given: `target=b,c`."""
+    """Return `named`, and the names in the first given value of `keys`, such as `target=b,c`."""
     text = next((values[key] for key in keys if key in values), "")
     return [*named, *(name.strip() for name in text.split(",") if name.strip())]
 
@@ -178,12 +178,15 @@ class Command(CommandMixin, DoitCommand):  # type: ignore[misc]  # doit has no t
         return report_errors(lambda: self._perform(pos_args, opt_values))
 
     def _perform(self, named: list[str], options: dict[str, Any]) -> int:
-        """Do the command's work for names and values of options. Returns the exit code. Raises PipelineError."""
+        """Do the command's work for names and values of options.
+
+        Returns the exit code. Raises PipelineError.
+        """
         raise NotImplementedError
 
 
 def options_first(arguments: Sequence[str], parser: Any, variables: Sequence[str] = ()) -> list[str]:
-    """Return the arguments in the order that doit's parser needs: options, `--`, names and `name=value`.
+    """Return the arguments as doit's parser needs them: options, `--`, names and `name=value`.
 
     doit's parser stops at the first name: it would read `doit run NAME -a` as a recipe called `-a`. Its errors show
     Python classes and all options. `--target x` and `targets=x` become `target=x` if `target` is among the variables.

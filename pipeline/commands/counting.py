@@ -22,7 +22,10 @@ def tools_of(target: Target) -> dict[str, Tool]:
 
 
 def counter_of(target: Target, workspace: Workspace, progress: Callable[..., None]) -> Counter:
-    """Return a counter that counts kernels as the stage `count` does for this target. Raises ToolError."""
+    """Return a counter that counts kernels as the stage `count` does for this target.
+
+    Raises ToolError.
+    """
     from stages.count.counter import Counter
 
     tools = workspace.planner.tools

@@ -109,7 +109,7 @@ def export(
     display: Any = None,
     store: Path | None = None,
 ) -> dict[str, Any]:
-    """Run a recipe, or several for one target, up to verify and write their sources to a folder.
+    """Run one or several recipes for one target up to verify; write the sources to a folder.
 
     arenas  `shared` if the networks use the same memory, else `apart` or ''
 

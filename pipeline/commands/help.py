@@ -127,7 +127,7 @@ def _section(title: str, rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _columns(rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Return indented lines of two columns; a long first column has the second on the next line."""
+    """Return indented lines of two columns; the second starts a new line after a long first."""
     rows = list(rows)
     width = max((len(first) for first, _ in rows if len(first) <= 36), default=0)
     lines = []

@@ -84,7 +84,7 @@ class List(CommandMixin, DoitList):  # type: ignore[misc]
 
 
 def _selected(values: Mapping[str, str]) -> list[str]:
-    """Return the recipes with one of the targets of `target=a,b` and one of the models of `model=`.
+    """Return the recipes with a target of `target=a,b` and a model of `model=`.
 
     Raises PipelineError for an unknown target.
     """
@@ -146,7 +146,10 @@ def _records(named: Sequence[str], *, parts: bool) -> list[dict[str, Any]]:
 
 
 def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a matrix's variants. For an invalid matrix, sets `error` in its record."""
+    """Return the records of a matrix's variants.
+
+    For an invalid matrix, sets `error` in its record.
+    """
     from pipeline.errors import PipelineError
     from pipeline.plugins.registry import registry_of
     from pipeline.project import current_project

@@ -50,7 +50,10 @@ def recipe_argument(values: dict[str, str]) -> list[str]:
 
 
 def task_names(words: Sequence[str]) -> list[str]:
-    """Return the names of the tasks that `words` (without options) select. Raises doit's InvalidCommand."""
+    """Return the names of the tasks that `words` (without options) select.
+
+    Raises doit's InvalidCommand.
+    """
     try:
         check_recipe_arguments(words, recipe_argument(variables()), current_project())
         return paths_to_names(words, current_project())

@@ -66,7 +66,10 @@ def watch(
     wait: Callable[[FileTimes], Iterable[Path]],
     project: Project,
 ) -> NoReturn:
-    """Call `run`, then again after each change of one of `files`. A change during a run counts as well."""
+    """Call `run`, then again after each change of one of `files`.
+
+    A change during a run counts as well.
+    """
     before = times_of(files())
     while True:
         run()
@@ -83,7 +86,7 @@ def watch(
 
 
 def wait(times: FileTimes) -> list[Path]:
-    """Wait until a file of `times`, or a similar file beside one, changes, appears or disappears.
+    """Wait until a file of `times`, or a similar file beside one, changes, appears or goes.
 
     Returns the paths. Files are similar if they are in the same folder and have the same suffix, such as new files
     of a glob. Times are compared once a second too: a change may come before the operating system watches.
@@ -109,7 +112,7 @@ def wait(times: FileTimes) -> list[Path]:
 
 
 def dependencies(names: Sequence[str], values: Mapping[str, str]) -> set[Path]:
-    """Return the files that runs of the recipes depend on, as far as the recipes can be read and planned."""
+    """Return the files on which runs of the recipes depend, as far as they can be planned."""
     with Workspace() as workspace:
         project = workspace.project
         files = {project.root / PROJECT_FILE}
@@ -135,7 +138,10 @@ def _documents(member: LoadedRecipe, project: Project) -> set[Path]:
 
 
 def _files(workspace: Workspace, member: LoadedRecipe, until: str) -> set[Path]:
-    """Return model, data and code of a recipe up to a stage ('': all). Without a plan, only the model."""
+    """Return model, data and code of a recipe up to a stage ('': all).
+
+    Without a plan, only the model.
+    """
     model = getattr(member.recipe.model, "file", "")
     files = {located(model, workspace.root)} if model else set()
     try:

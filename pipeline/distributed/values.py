@@ -71,6 +71,9 @@ def dumps(value: Any) -> tuple[bytes, list[Target]]:
 
 
 def loads(data: bytes, rebind: Callable[[Target], Target]) -> tuple[Any, list[Target]]:
-    """Return a pickle's value and its targets, each passed through `rebind`. Exceptions propagate."""
+    """Return a pickle's value and its targets, each passed through `rebind`.
+
+    Exceptions propagate.
+    """
     unpickler = _Unpickler(io.BytesIO(data), rebind)
     return unpickler.load(), [*unpickler.targets.values()]

@@ -114,7 +114,7 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
 
 
 def with_assignments(text: str, values: Mapping[str, str]) -> str:
-    """Return the text of `set=` with these values by path; they replace its values of the same paths."""
+    """Return the text of `set=` with these values by path in place of its own."""
     paths = {yaml_path(path) for path in values}
     kept = [part for part in _split(text) if _assignment(part).path not in paths]
     return ",".join([*kept, *(f"{path}={value}" for path, value in values.items())])
@@ -164,7 +164,7 @@ def yaml_path(text: str) -> YamlPath:
 
 
 def each_target(variables: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the variables once for each target of `target=a,b` (or `board=`), each with one target."""
+    """Return the variables once for each target of `target=a,b` (or `board=`)."""
     key = "board" if "board" in variables else "target"
     if "," not in variables.get(key, ""):
         return [dict(variables)]
@@ -212,7 +212,10 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
 
 
 def _value(before: Any, override: Override) -> Any:
-    """Return the value at the end of an override's path. `model=` replaces the network of a chain."""
+    """Return the value at the end of an override's path.
+
+    `model=` replaces the network of a chain.
+    """
     is_network = override.path == ("model",) and isinstance(override.value, dict) and "chain" not in override.value
     places = networks_of(before) if is_network else []
     if len(places) > 1:

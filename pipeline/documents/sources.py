@@ -68,7 +68,7 @@ class Sources:
         return StageFailed(name, error, located)
 
     def override_error(self, error: OverridePathError) -> RecipeError:
-        """Return the error for an override with an invalid path; for a value of a matrix, at its axis."""
+        """Return the error for an override with an invalid path; for a matrix value, at its axis."""
         axis_path = error.override.matrix_path
         if not axis_path:
             return error

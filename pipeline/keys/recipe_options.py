@@ -46,7 +46,7 @@ def _with_blob(config: StageConfig, recipe: Recipe) -> StageConfig:
 
 
 def _with_ports_by_rows(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """Let layers run by rows if the application passes the input, or receives the output, row by row."""
+    """Let layers run by rows if the application passes input or receives output by rows."""
     ports = [port for port in ("input", "output") if getattr(recipe.config("emit"), port, "image") == "rows"]
     changes = {name: True for port in ports if (name := f"{port}_rows") in type(config).model_fields}
     return config.model_copy(update=changes) if changes else config

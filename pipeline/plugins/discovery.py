@@ -51,7 +51,10 @@ Plugins = Mapping[str, Mapping[str, Plugin]]
 
 @cache
 def plugins_of(project: Project) -> Plugins:
-    """Return all plug-ins of a project and the environment. Raises PipelineError for duplicates."""
+    """Return all plug-ins of a project and the environment.
+
+    Raises PipelineError for duplicates.
+    """
     plugins: dict[str, dict[str, Plugin]] = {kind: {} for kind in KINDS}
     for kind, plugin in (*_of_project(project), *_of_environment()):
         for part in plugin.name.split("/"):

@@ -28,7 +28,7 @@ PLACEMENT_KEYS = ("after", "use")
 
 
 class Registry:
-    """Stages by kind: the default sequence in order, then further stages that recipes can insert.
+    """Stages by kind: the default sequence, then stages that recipes can insert.
 
     default_stages: stages of the default sequence.
     more: further stages.
@@ -91,7 +91,10 @@ def default_registry() -> Registry:
 
 @cache
 def registry_of(project: Project) -> Registry:
-    """Return the registry of a project with its plug-ins. Raises PipelineError for an invalid one."""
+    """Return the registry of a project with its plug-ins.
+
+    Raises PipelineError for an invalid one.
+    """
     built_in, plugins = default_registry(), plugins_of(project)["stages"].values()
     more: dict[str, tuple[Stage[Any], Plugin]] = {}
     for plugin in plugins:

@@ -127,7 +127,7 @@ def _is_of_kind(variant: dict[str, Any], written: Mapping[str, Any]) -> bool:
 
 
 def _sources(path: YamlPath) -> tuple[str, ...]:
-    """Return the keys that select the kind of a model, or of a part of a chain; () for another mapping."""
+    """Return the keys that select the kind of a model or chain part; () for other mappings."""
     if path[:2] == ("model", "chain") and len(path) == 3:
         return (*MODEL_SOURCES, *PART_SOURCES)
     return MODEL_SOURCES if path == ("model",) else ()

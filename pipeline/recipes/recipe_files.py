@@ -59,7 +59,10 @@ def is_path(name: str) -> bool:
 
 
 def find_recipe(name: str, root: Path | Project) -> Path:
-    """Return the file of a recipe, by name or by path relative to the project. Raises RecipeError."""
+    """Return the file of a recipe, by name or by path relative to the project.
+
+    Raises RecipeError.
+    """
     project = project_of(root)
     if is_path(name):
         path = project.root / name

@@ -33,7 +33,10 @@ def load_silicon(root: Path | Project) -> Silicon:
 
 
 def load_own(project: Project) -> tuple[str, Silicon | None]:
-    """Return text and content of the project's file; '' and None without it. Raises RecipeError."""
+    """Return text and content of the project's file; '' and None without it.
+
+    Raises RecipeError.
+    """
     path = project.root / FILE
     if not path.exists():
         return "", None

@@ -1,4 +1,4 @@
-"""The stage sequence of a recipe: its stages in order, and the artifacts that each consumes.
+"""The stage sequence of a recipe: stages in order, and the artifacts that each consumes.
 
 The default is the registry's sequence. `stages:` of a recipe can change it:
 

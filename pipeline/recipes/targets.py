@@ -228,7 +228,10 @@ def _check_parameters(name: str, parameters: Mapping[str, Any], sources: Sources
 
 
 def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Plugin | None:
-    """Return the plug-in that a target names, None for a built-in. Raises RecipeError if unknown."""
+    """Return the plug-in that a target names, None for a built-in.
+
+    Raises RecipeError if unknown.
+    """
     plugins, built_in = plugins_of(project)[kind], _BUILT_IN[kind]
     if name not in plugins and name not in built_in:
         known = [*plugins, *built_in]

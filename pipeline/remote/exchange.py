@@ -97,6 +97,7 @@ class Exchange:
         return hand
 
     def timeout_error(self) -> RemoteError:
+        """Return the error for a transfer that is too slow, with what was received."""
         if self._is_small and self.moved_bytes:
             return RemoteError(f"an entry is not complete after {SECONDS:g} seconds ({self.moved_bytes:,} bytes)")
         if time.monotonic() - self.began > SLOW_SECONDS:

@@ -60,7 +60,7 @@ class RemoteSettings:
         return self.url.partition("://")[0]
 
     def redacted(self, text: str) -> str:
-        """Return the text without these credentials and those of URLs, in any spelling that libraries print."""
+        """Return the text without these credentials and without those in URLs, in any spelling."""
         for secret in (self.token, self.password):
             pair = base64.b64encode(f"{self.user}:{secret}".encode()).decode()
             for form in (pair, secret, repr(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, safe="")):

@@ -76,7 +76,7 @@ def publish(
 
 
 def _evidence(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of evidence/evidence.json if they are about the firmware in `folder`; else []."""
+    """Return the rows of evidence/evidence.json if they belong to this firmware; else []."""
     try:
         content = json.loads((folder / EVIDENCE / f"{EVIDENCE}.json").read_text(encoding="utf-8"))
         if content["firmware"] != hash_file(folder / "firmware.elf"):
@@ -89,7 +89,10 @@ def _evidence(folder: Path) -> list[dict[str, Any]]:
 def _write_report(
     source: Path, folder: Path, additions: Mapping[str, Any], command: str, complete: Callable[[str], str]
 ) -> dict[str, Any] | None:
-    """Write report.json, report.html and report.md with the facts of this run. Returns the report or None."""
+    """Write report.json, report.html and report.md with the facts of this run.
+
+    Returns the report or None.
+    """
     if not (source / REPORT).is_file():
         return None
     report: dict[str, Any] = {**json.loads((source / REPORT).read_text(encoding="utf-8")), **additions}

@@ -101,7 +101,7 @@ def _with_row(path: Path, project: Project, row: dict[str, Any], chip: dict[str,
 
 
 def _added(text: str, section: str, name: str, values: Mapping[str, Any]) -> str:
-    """Return the text with an entry at the beginning of a section, which is a list or a mapping."""
+    """Return the text with an entry at the start of a section (a list or a mapping)."""
     entry = f"{name}{_flow(values)}"
     line = entry if name else f"- {entry}"
     root = _root(text)

@@ -46,7 +46,7 @@ def _link(row: Mapping[str, Any]) -> str:
 
 
 def add_commands(page: str, advice: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page, HTML or Markdown, with the commands of the advice in place of their marks."""
+    """Return the page (HTML or Markdown) with the advice's commands in place of their marks."""
     for number, entry in enumerate(advice):
         command = f"<code>{_text(entry['command'])}</code>" if entry["command"] else ""
         page = page.replace(command_mark(number), command, 1)

@@ -48,7 +48,10 @@ class WorkerArtifact(Artifact):
 
 
 def local_artifact(artifact: Artifact) -> Artifact:
-    """Return the artifact from this machine's store, fetched if necessary. Raises PipelineError."""
+    """Return the artifact from this machine's store, fetched if necessary.
+
+    Raises PipelineError.
+    """
     return artifact.fetch() if isinstance(artifact, WorkerArtifact) else artifact
 
 

@@ -83,7 +83,10 @@ class Workspace:
         return self.worker_artifacts.get(key) or self.find_or_fetch(key)
 
     def find_or_fetch(self, key: str) -> Artifact | None:
-        """Return the store's artifact of a key; fetch it from the remote store if necessary. None if both lack it."""
+        """Return the store's artifact of a key; fetch it from the remote store if necessary.
+
+        None if both lack it.
+        """
         artifact = self.store.find(key)
         if artifact is None and self.remote is not None:
             artifact = self.remote.fetch(key)

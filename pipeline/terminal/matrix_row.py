@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """The result of a variant. `axes` maps each axis to the name of its value; RAM and ROM in bytes.
+    """The result of a variant.
 
+    `axes` maps each axis to the name of its value; RAM and ROM in bytes.
     `error` is the message of a failure, else ''. Figures are None for a failed variant, and if the target cannot
     measure them.
     """

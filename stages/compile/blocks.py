@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
-    """Return each arena and each block of weights with its region; '' for a target without memory map."""
+    """Return arenas and weight blocks with their region; '' without a memory map."""
     return [
         {**block, "region": block["region"] or ("" if target.memory is None else target.memory.home(block["part"]))}
         for block in model["blocks"]
@@ -20,7 +20,7 @@ def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
 
 
 def own_sections(model: Mapping[str, Any], target: Target) -> list[str]:
-    """Return compiler flags for blocks with a separate section: `-DMODEL_ARENA_SECTION=".bss.arena.sram"`."""
+    """Return compiler flags for blocks in own sections: `-DMODEL_ARENA_SECTION=".bss.arena.s"`."""
     if target.memory is None:
         return []
     named = [

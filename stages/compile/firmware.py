@@ -202,8 +202,9 @@ def _compiles(arguments: tuple[str, ...], flags: tuple[str, ...], new_flags: tup
 
 
 def model_sources(src: Path, listed: Mapping[str, Any], sections: Sequence[str] = ()) -> list[Source]:
-    """Return the model's files. Entries are paths, or {path, flags} for a file with additional flags.
+    """Return the model's files.
 
+    Entries are paths, or {path, flags} for a file with additional flags.
     `sections` are flags for the files other than kernels, which define arenas and weights.
     """
     entries = [*listed.get("c", ()), *listed.get("assembly", ())]
@@ -236,7 +237,10 @@ def _shown(path: Path, src: Path) -> str:
 
 
 def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) -> str:
-    """Describe the linker's overflow: regions, sizes and the arena's peak. '' for another error."""
+    """Describe the linker's overflow: regions, sizes and the arena's peak.
+
+    '' for another error.
+    """
     overflows = _OVERFLOW.findall(error.output)
     if not overflows or target.memory is None:
         return ""
@@ -265,7 +269,7 @@ def _fewer_by_rules(error: CommandFailed, model: Mapping[str, Any], target: Targ
 
 
 def _more_reserve(model: Mapping[str, Any], target: Target) -> str:
-    """Return the hint to raise memory.reserve, if arena or weights can move to other regions, else ''."""
+    """Return the hint to raise memory.reserve if arena or weights can move elsewhere, or ''."""
     if target.memory is None or not target.capacities:
         return ""
     for part in ("arena", "weights"):

@@ -78,7 +78,10 @@ _ALLOWED = re.compile(
 
 
 def check_flag(flag: str) -> str:
-    """Return the flag unchanged. Raises ValueError, with the reason, if a recipe may not use it."""
+    """Return the flag unchanged.
+
+    Raises ValueError, with the reason, if a recipe may not use it.
+    """
     if not flag:
         raise ValueError("a flag is empty")
     shown = escape.quoted(flag)

@@ -1,4 +1,4 @@
-"""Preflight check: models that cannot fit the target's memory with any kernel, layout or arena plan."""
+"""Preflight check for models that cannot fit the target by any kernel, layout or plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stages.support.messages.stage_error import DoesNotFit
 
 
 def check_fits(least: LeastMemory, target: Target) -> None:
-    """Raise DoesNotFit, with the sizes and their origin, if the target's memory is too small in any case."""
+    """Raise DoesNotFit, with sizes and their origin, if the memory is too small in any case."""
     memory = target.memory
     if memory is None:
         return

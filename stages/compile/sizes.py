@@ -125,7 +125,10 @@ def region_ends(elf: Path, memory: Memory) -> dict[str, int]:
 
 
 def load_address(image: ELFFile, section: Section) -> int:
-    """Return the section's load address. It differs from its address if start-up code copies the section."""
+    """Return the section's load address.
+
+    It differs from its address if start-up code copies the section.
+    """
     start = int(section["sh_addr"])
     for segment in image.iter_segments("PT_LOAD"):
         if segment["p_vaddr"] <= start < segment["p_vaddr"] + segment["p_memsz"]:
@@ -164,7 +167,7 @@ def section_kind(section: Section) -> str:
 
 
 def read_map(text: str, sections: Set[str]) -> list[Piece]:
-    """Return the contributions of object files to `sections` in a GNU ld map, sorted by address.
+    """Return the parts of `sections` from object files in a GNU ld map, sorted by address.
 
     Other sections, such as debug information, are skipped: their addresses start at 0 and may overlap a ROM.
     """

@@ -1,4 +1,4 @@
-"""The code that functions reach in object files: one section for each function and constant."""
+"""The code that functions reach in object files, with a section per function or constant."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sections:
 
     @classmethod
     def of(cls, objects: Mapping[str, Path]) -> Sections:
-        """Return the sections of ELF objects by source file; references to other files are left out."""
+        """Return the sections of ELF objects by source file, without references to other files."""
         sizes: dict[Place, int] = {}
         names: dict[Place, str] = {}
         defined: dict[str, Place] = {}

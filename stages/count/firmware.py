@@ -1,4 +1,4 @@
-"""Count calls on the simulator: many in one firmware, built by the same stages as any other.
+"""Count calls on the simulator: many in one firmware, built by the usual stages.
 
 The firmware's network is a graph of independent layers. Each has its own inputs and output, and a rule names its
 kernel. So the counted code is the code of a recipe, and every output byte is compared with the integer reference in
@@ -64,7 +64,7 @@ class Counted:
 
 
 class NotRun(StageError):
-    """A firmware with kernels did not finish: a fault, the time limit, a simulator that crashed."""
+    """A firmware with kernels did not finish: fault, time limit, or crashed simulator."""
 
 
 def counted(

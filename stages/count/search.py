@@ -34,7 +34,7 @@ def counted_costs(
     known: Mapping[str, Mapping[str, int]] | None = None,
     rom: Mapping[Call, CallRom] | None = None,
 ) -> Costs:
-    """Return the costs for choosing the kernels of networks (quantize's graphs, with their contexts).
+    """Return costs for choosing the kernels of networks (graphs of quantize, with contexts).
 
     All networks are for one core. `known` are counts to start with: signature -> variant -> instructions. `rom` has the
     ROM bytes of the counted calls; without it objectives ignore bytes. Exceptions of `count` and tensorize propagate.

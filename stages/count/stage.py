@@ -33,7 +33,7 @@ class CountStage(TensorizeStage):
         return options.get("count", True) is not False
 
     def inputs(self, config: TensorizeConfig, model: ModelSource, target: Target) -> ActionInputs:
-        """Return the inputs of tensorize and, for a target with a counter, those of compile and simulate."""
+        """Return the inputs of tensorize; with a counter also those of compile and simulate."""
         for_cycles = ("memory", "simulated", "board") if config.optimize_for == "cycles" else ()
         inputs = super().inputs(config, model, target) | ActionInputs(
             sources=(

@@ -1,4 +1,4 @@
-"""Weights that the application provides: a blob with a header, and the fingerprint of the code that reads it.
+"""Weights that the application provides: a blob with a header and a code fingerprint.
 
 A blob is 64 bytes of header, a table of inputs and outputs, and the constants, little-endian. Its address is a multiple
 of emit's `alignment`.
@@ -81,7 +81,10 @@ def port_table(quantization: Iterable[tuple[float, int]]) -> np.ndarray:
 
 
 def fingerprint(code: Mapping[str, str], prefix: str) -> bytes:
-    """Return the fingerprint of texts, by name: 32 bytes. `prefix` is that of the emitted names."""
+    """Return the fingerprint of texts, by name: 32 bytes.
+
+    `prefix` is that of the emitted names.
+    """
     digest = sha256()
     names = re.compile(rf"\b(?:model|MODEL|{prefix}|{prefix.upper()})_")
     for path, text in sorted(code.items()):

@@ -16,7 +16,10 @@ _PORT_FIELDS = ("dtype", "shape")
 
 
 def differences(old: Path, new: Path) -> Iterator[str]:
-    """Yield the differences of two emitted folders, the most general first. `old` and `new` are artifacts of emit."""
+    """Yield the differences of two emitted folders, the most general first.
+
+    `old` and `new` are artifacts of emit.
+    """
     models = [json.loads((folder / "model.json").read_text()) for folder in (old, new)]
     before, after = models
     if len(before["layers"]) != len(after["layers"]):
@@ -62,7 +65,10 @@ def _code(before: str, after: str, known: set[int]) -> Iterator[str]:
 
 
 def _functions(text: str) -> dict[int, list[str]]:
-    """Return the lines of code by layer. A layer's static functions count to the next layer's own function."""
+    """Return the lines of code by layer.
+
+    A layer's static functions count to the next layer's own function.
+    """
     lines: dict[int, list[str]] = {}
     waiting: list[str] = []
     for line in _COMMENT.sub("", text).splitlines():

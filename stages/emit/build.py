@@ -1,4 +1,4 @@
-"""Run the stage: lower all functions, plan the arena, lay out the weights, write src/ and model.json."""
+"""Run the stage: lower functions, plan arena and weights, write src/ and model.json."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def emit(
     sample_rate: int | None = None,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
-    """Write `out`/src and `out`/model.json for tensorize's result; return the content of model.json.
+    """Write `out`/src and `out`/model.json of tensorize's result; return model.json's content.
 
     source   tensorize's artifact: its folder or its content
     target   the target of the artifact
@@ -143,7 +143,10 @@ def _placed(
     target: Target,
     fixed: Mapping[str, frozenset[str]],
 ) -> Placement:
-    """Place buffers and constants. A blob of weights is one block; the application decides where it lies."""
+    """Place buffers and constants.
+
+    A blob of weights is one block; the application decides where it lies.
+    """
     rules = config.memory_rules or ()
     if not config.is_blob:
         return Placer(contents, constants, idle, config.alignment, target, rules, fixed).place()

@@ -1,4 +1,4 @@
-"""Helpers in model.h: conversion of inputs and outputs to and from real numbers, and names of classes."""
+"""Helpers in model.h: conversions of inputs and outputs to real numbers, class names."""
 
 from __future__ import annotations
 

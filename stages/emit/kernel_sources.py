@@ -25,7 +25,7 @@ _BACKENDS = INCLUDE.parents[1]
 
 
 def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFolder]) -> list[str]:
-    """Write `files` (folder/file) and their includes below `out`; return all paths in `out`, sorted.
+    """Write `files` (folder/file) and their includes below `out`; return sorted paths there.
 
     Raises StageError if a file is missing: the descriptor is wrong, or the installation is incomplete.
     """
@@ -55,7 +55,7 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
 
 
 def _remedy(name: str, folders: Mapping[str, KernelFolder], field: str) -> str:
-    """Return the hint for a missing file: of Firmline, or of a plug-in whose `field` may be wrong."""
+    """Return the hint for a missing file: Firmline's, or a plug-in's with a wrong `field`."""
     folder = folders.get(name.partition("/")[0])
     if folder is None or folder.path.is_relative_to(_BACKENDS):
         return REINSTALL_HINT

@@ -1,4 +1,4 @@
-"""The model for the templates: address and C name of each tensor, constant and scratch buffer."""
+"""The model for templates: address and C name of tensors, constants and scratch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """An enumerator of model.c: name, offset, and a comment on content and lifetime ('' if not needed)."""
+    """An enumerator of model.c: name, offset, and a comment on content and lifetime or ''."""
 
     name: str
     offset: int
@@ -30,7 +30,7 @@ class Place:
 
 
 class Block:
-    """A variable of the sources: the arena or weights of one region, or the state, with its used places.
+    """A variable of the sources: a region's arena or weights, or the state, with its places.
 
     suffix       end of its names, such as `_dtcm`; '' if its part has one block only
     pointer      function of model.c that converts an offset to an address
@@ -111,7 +111,10 @@ class Model:
         self.state = Block("state", "", size, placed, only=True)
 
     def where(self, tensor: str) -> tuple[Block, int]:
-        """Return the arena or the state, and the offset in bytes. Raises KeyError for a constant tensor."""
+        """Return the arena or the state, and the offset in bytes.
+
+        Raises KeyError for a constant tensor.
+        """
         root, start = storage_of(self.graph.tensors, tensor)
         if root in self.state_offsets:
             return self.state, self.state_offsets[root] + start
@@ -147,7 +150,7 @@ class Model:
         return block.at(tensor, Place(self._names[tensor], offset + start, tensor))
 
     def rows_at(self, tensor: str, before: int) -> str:
-        """Return the C expression of an address `before` bytes before a tensor: of its padding rows above."""
+        """Return the C address `before` bytes before a tensor: that of its padding rows."""
         if not before:
             return self._at(tensor)
         block, offset = self.where(tensor)
@@ -165,7 +168,7 @@ class Model:
         return block.at(tensor, Place(self._names[tensor], offset, tensor))
 
     def arena_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the arena plan; `holds` lists a buffer's tensors with the layer that writes them."""
+        """Return the arena plan's rows; `holds` lists a buffer's tensors with their writers."""
         holds = defaultdict[str, list[dict[str, Any]]](list)
         written = [(0, name) for name in self.graph.inputs]
         written += [(layer.index, name) for layer in self.graph.layers for name in layer.outputs]
@@ -180,7 +183,7 @@ class Model:
         ]
 
     def _by_rows(self, tensor: str) -> dict[str, int]:
-        """Return first layer and bytes of a tensor of a streamed group, and of a rolling buffer also its rows."""
+        """Return first layer and bytes of a streamed tensor, and a rolling buffer's rows."""
         for group in self.plan.groups:
             if all(layer.output != tensor for layer in group.layers) and tensor != group.pushed:
                 continue
@@ -219,7 +222,7 @@ def _state_offsets(graph: Graph, alignment: int) -> tuple[dict[str, int], int]:
 
 
 def _tensor_names(graph: Graph) -> dict[str, str]:
-    """Return names of tensors: INPUT_0, LAYER_003_OUTPUT (_1 for the second), STATE_0, and CONSTANT_0 for others.
+    """Return names: INPUT_0, LAYER_003_OUTPUT (_1: the second), STATE_0, else CONSTANT_0.
 
     VARIABLE_0 is a tensor that layers update in place.
     """

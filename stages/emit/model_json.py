@@ -73,7 +73,10 @@ def _block(part: str, block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _constants(model: Model) -> list[dict[str, Any]]:
-    """Return the address of each constant, by block and offset. Constants with equal bytes share an address."""
+    """Return the address of each constant, by block and offset.
+
+    Constants with equal bytes share an address.
+    """
     readers: dict[str, list[int]] = {}
     for index, keys in model.constants_of.items():
         for key in dict.fromkeys(keys):
@@ -131,7 +134,7 @@ def _layout(tensor: Tensor) -> str:
 
 
 def _calls(model: Model) -> list[list[int]]:
-    """Return the calls in order: [layer], or [layer, bytes of its trace] for a layer that runs by rows.
+    """Return the calls in order: [layer], or with [layer, trace bytes] for layers by rows.
 
     [-1, 0] is a row of the input that the caller passes.
     """

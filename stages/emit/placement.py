@@ -39,7 +39,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Placement:
-    """Arena and weights by region, the fastest first, at least one of each; warnings about rules.
+    """Arena and weights by region, fastest first, at least one each; warnings about rules.
 
     loaded_from  the region from which start-up code copies weights, by their region
     rules        numbers, from 1, of the rules that put something there, by region and part
@@ -53,6 +53,7 @@ class Placement:
 
     @property
     def arena_bytes(self) -> int:
+        """Bytes of all arenas."""
         return sum(arena.plan.total for arena in self.arenas)
 
     @property
@@ -63,6 +64,7 @@ class Placement:
 
     @property
     def weights_bytes(self) -> int:
+        """Bytes of all blocks of weights."""
         return sum(len(block.data) for block in self.weights)
 
 
@@ -102,7 +104,7 @@ class Placer:
                 self._reads[key] = self._reads.get(key, 0) + times
 
     def place(self) -> Placement:
-        """Place everything. Raises StageError if the regions are too small, or too small for the rules."""
+        """Place everything. Raises StageError if the regions are too small, also by rules."""
         regions = {part: [r.region for r in holders if not r.loaded_from] for part, holders in self._regions.items()}
         ruled = apply_rules(self._rules, self._contents, regions)
         if not self._regions:
@@ -126,7 +128,10 @@ class Placer:
     def _divided(
         self, ruled: Ruled, order: Sequence[str], sparing: Container[str]
     ) -> tuple[list[Arena], list[Weights]]:
-        """Place the parts in this order; an earlier part has priority. Parts in `sparing` leave the reserve free."""
+        """Place the parts in this order; an earlier part has priority.
+
+        Parts in `sparing` leave the reserve free.
+        """
         used: dict[str, int] = {}
 
         def free(part: str) -> list[RegionCapacity]:
@@ -171,7 +176,7 @@ class Placer:
         return Arena(capacity.region, region_plan)
 
     def _check_planned(self, ruled: Ruled) -> None:
-        """Raise StageError for a rule about an accelerator's region, or about buffers that lie there."""
+        """Raise StageError for a rule on an accelerator's region, or on buffers in it."""
         home = {name: region for region, names in self._planned.items() for name in names}
         for name, number in ruled.arena.items():
             region = self._rules[number].region
@@ -189,12 +194,15 @@ class Placer:
         return divide_constants(self._constants, capacities, self._reads, fixed, self._alignment, self._loaded_from)
 
     def _ruled_into(self, region: str, part: str, ruled: Ruled) -> dict[str, int]:
-        """Return the buffers or constants that rules put into a region, with the number of the rule from 0."""
+        """Return buffers or constants with rules for a region, and the rule's number from 0."""
         decided = ruled.arena if part == "arena" else ruled.weights
         return {name: number for name, number in decided.items() if self._rules[number].region == region}
 
     def _check_ruled(self, ruled: Ruled) -> None:
-        """Raise StageError if rules put more into a region than it has. The last rule of the region is blamed."""
+        """Raise StageError if rules put more into a region than it has.
+
+        The last rule of the region is blamed.
+        """
         capacities = {r.region: r.bytes for holders in self._regions.values() for r in holders}
         copied = dict.fromkeys(capacities, 0)
         for region, capacity in capacities.items():

@@ -1,4 +1,4 @@
-"""Compiler requirements of the emitted C: sources for one core must not be compiled for another."""
+"""Compiler requirements of the emitted C: a core's sources compile for it only."""
 
 from __future__ import annotations
 

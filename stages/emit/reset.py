@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def reset_of(model: Model, name: str) -> dict[str, Any]:
-    """Return C code that resets a state tensor: to one byte `value`, or to `times` copies of `rows`.
+    """Return C that resets a state tensor: to bytes `value`, or `times` copies of `rows`.
 
     With `times` above 1, `place` is the address of copy number `row`.
     """

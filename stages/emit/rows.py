@@ -34,13 +34,13 @@ def group_c(model: Model, number: int, group: StreamedGroup) -> dict[str, Any]:
 
 
 def emitted_c(group: StreamedGroup) -> dict[str, int]:
-    """Return what the template needs to pass rows to the application: the image's rows, and the bytes of a row."""
+    """Return what templates need to pass rows to the application: number and row bytes."""
     tensor = group.tensors[group.emitted]
     return {"rows": tensor.height, "row_bytes": tensor.row_bytes}
 
 
 def pushed_c(model: Model, group: StreamedGroup, by_rows: dict[str, Any]) -> dict[str, Any]:
-    """Return the template's variables for rows from the caller: sizes, and the expression of a row's address."""
+    """Return template variables for rows from the caller: sizes, and a row's address."""
     tensor, writer = group.tensors[group.pushed], _GroupC(model, group)
     return {
         "group": by_rows,
@@ -72,7 +72,7 @@ class _GroupC:
         self.unread = [x for x in group.layers if has_unread_rows(group.tensors[x.output], group.layers)]
 
     def parts(self) -> dict[str, list[str]]:
-        """Return fields, start and body as in `group_c`; with fields also `result`: what follows the last row."""
+        """Return fields, start, body as in `group_c`; with fields also `result`, at the end."""
         kept = {name: tensor for name, tensor in self.group.tensors.items() if self._has_rows(name)}
         buffers = [name for name, tensor in kept.items() if not tensor.place_of]
         shared = [name for name, tensor in kept.items() if tensor.place_of and not tensor.whole]
@@ -133,7 +133,7 @@ class _GroupC:
         return conditions[0] if len(conditions) == 1 else " || ".join(f"({text})" for text in conditions)
 
     def _has_rows(self, name: str) -> bool:
-        """Return whether a tensor's rows are counted: not those of sums, or that the application receives."""
+        """Return whether a tensor's rows are counted: not of sums, or passed to the application."""
         return name != self.group.emitted and (self.group.sums is None or name != self.group.sums.output)
 
     def result(self) -> list[str]:
@@ -279,7 +279,7 @@ class _GroupC:
         return f"({self._offset(layer)} + {above}u)" if above else self._offset(layer)
 
     def _needed(self, layer: RowLayer, name: str, clipped: bool = False) -> str:
-        """Return the end of the rows that the next call needs; `clipped`: also if there is no next call."""
+        """Return the end of the next call's rows; `clipped`: also if there is no next call."""
         above = self.group.tensors[name].above
         text = f"{self._offset(layer)} + {layer.needed(0, above)}u"
         if not clipped and layer.height % layer.rows == 0:

@@ -46,7 +46,7 @@ class EmitStage(Stage[EmitConfig]):
     def preflight(
         self, config: EmitConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Check that memory rules name regions of the target, and that the arena can stay below its limit."""
+        """Check that memory rules name regions, and that the arena can respect its limit."""
         check_rules(config.memory_rules or (), target)
         if config.arena_limit is None or "import" not in made:
             return

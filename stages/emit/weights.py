@@ -1,4 +1,4 @@
-"""Layout of the weights: each constant once, at an aligned offset, in one region or several."""
+"""Layout of the weights: each constant once, at an aligned offset, in its region."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Weights:
 def lay_out(
     constants: Mapping[str, np.ndarray], alignment: int, region: str = "", *, start: int = 0, separate: bool = False
 ) -> Weights:
-    """Lay out the constants in order, each at a multiple of `alignment`, after `start` zero bytes.
+    """Lay out constants in order, at multiples of `alignment`, after `start` zero bytes.
 
     Equal bytes are stored once, unless `separate`: then the offsets do not depend on values.
     """
@@ -59,7 +59,7 @@ def divide_constants(
     alignment: int,
     loaded_from: Mapping[str, str] | None = None,
 ) -> list[Weights]:
-    """Lay out constants in several regions; return at least one layout, the fastest region first.
+    """Lay out constants in regions, the fastest first; return at least one layout.
 
     Constants that are read most often go to the fastest region with enough free bytes. If some do not fit this way,
     they are placed by size, the largest first.
@@ -89,7 +89,7 @@ def divide_constants(
 
 @dataclass(frozen=True)
 class _Group:
-    """Keys of constants with equal bytes, their size, and the region of their memory rule, or ''."""
+    """Keys of constants with equal bytes, their size, and their rule's region or ''."""
 
     keys: tuple[str, ...]
     bytes: int
@@ -97,7 +97,10 @@ class _Group:
 
 
 def _equal(constants: Mapping[str, np.ndarray], fixed: Mapping[str, str]) -> list[_Group]:
-    """Group constants of equal content and region. Constants without a rule join a group with a rule."""
+    """Group constants of equal content and region.
+
+    Constants without a rule join a group with a rule.
+    """
     digests = {key: hashlib.sha256(_content(array)).digest() for key, array in constants.items()}
     regions: dict[bytes, str] = {}
     for key, region in fixed.items():

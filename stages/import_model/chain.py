@@ -51,7 +51,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the joined file: its name, and its operators' numbers from `start` to `end` - 1."""
+    """A part of the joined file: its name and its operators [start, end)."""
 
     name: str
     start: int
@@ -107,7 +107,7 @@ def _indices(tensors: Sequence[TensorInfo]) -> list[int]:
 
 
 def _names(chain: ChainModel, networks: Mapping[int, Network]) -> list[str]:
-    """Return the names of the parts: from the recipe, else kind or model, with a number if repeated."""
+    """Return the parts' names: by recipe, else kind or model, numbered if repeated."""
     names: list[str] = []
     for at, part in enumerate(chain.chain):
         default = networks[at].name if at in networks else "frontend" if isinstance(part, FrontendPart) else "smooth"
@@ -138,7 +138,10 @@ def _features(frontend: Frontend, following: Network | None) -> Features:
 
 
 def _feature_reader(frontend: Frontend, network: Network) -> tuple[TensorInfo, int]:
-    """Return the network's input and its number of frames. Raises StageError if features do not fill it."""
+    """Return the network's input and its number of frames.
+
+    Raises StageError if features do not fill it.
+    """
     info = network.file.info
     reader, channels = info.tensors[info.inputs[0]], frontend.feature_channels
     sizes = [size for size in reader.shape if size != 1]
@@ -359,7 +362,10 @@ def _is_convertible(source: TensorInfo, reader: TensorInfo) -> bool:
 
 
 def _converted(b: ModelBuilder, x: Tensor, reader: TensorInfo) -> Tensor:
-    """Append the conversion of `x`. Integers without a scale have the reader's: RESHAPE keeps the bytes."""
+    """Append the conversion of `x`.
+
+    Integers without a scale have the reader's: RESHAPE keeps the bytes.
+    """
     if not reader.scale.size:
         return b.dequantize(x, name="converted")
     quantization = (float(reader.scale[0]), _zero_point(reader))

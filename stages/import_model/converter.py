@@ -136,7 +136,10 @@ class Converter(MovingConverter):
         return self.convert_qnn_fused_activation_function(expression, activation, *quantization, info.dtype)
 
     def fold(self, operator: OperatorInfo) -> bool:
-        """Fold a DEQUANTIZE of a constant, such as float16 weights. Return whether the operator was folded."""
+        """Fold a DEQUANTIZE of a constant, such as float16 weights.
+
+        Return whether the operator was folded.
+        """
         if operator.op != "DEQUANTIZE":
             return False
         source = self.info.tensors[operator.inputs[0]]

@@ -1,4 +1,4 @@
-"""The files of a recipe's model: their content, and the action inputs of stages that read them."""
+"""The files of a recipe's model: content, and action inputs of stages that read them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ def model_name(model: ModelSource) -> str:
 
 
 def model_bytes(model: NetworkSource, files: Mapping[str, Path]) -> bytes:
-    """Return the file of a network, built if necessary; `files` as in `model_files`. Raises StageError."""
+    """Return the file of a network, built if necessary; `files` as in `model_files`.
+
+    Raises StageError.
+    """
     path = files.get("model")
     if path is None:
         from stages.ir.models.resolve import resolve

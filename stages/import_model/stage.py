@@ -56,7 +56,7 @@ class ImportStage(Stage[ImportConfig]):
     may_consume = ("ptq",)
 
     def inputs(self, config: ImportConfig, model: ModelSource, target: Target) -> ActionInputs:
-        """Return TVM, its TFLite flatbuffer reader, LiteRT, which ships the TFLite schema, and the model."""
+        """Return the model, TVM, its flatbuffer reader, and LiteRT with the TFLite schema."""
         tools = (
             Tool("tvm", package="apache-tvm"),
             Tool("tflite", package="tflite"),
@@ -203,7 +203,10 @@ def _part_errors(number: int) -> Iterator[None]:
 
 
 def _network(model: NetworkSource, data: bytes, source: str, *, quantized: bool = False) -> Normalized:
-    """Return a network as a normalized TFLite file. quantized: `data` is ptq's file, which has one graph."""
+    """Return a network as a normalized TFLite file.
+
+    quantized: `data` is ptq's file, which has one graph.
+    """
     from stages.import_model.normalize import Normalized, normalized
     from stages.ir.models.onnx_names import OnnxNetwork
     from stages.ir.models.tflite_reader import read
@@ -249,7 +252,10 @@ def _of_frames(options: Incremental | None, network: Normalized, name: str, fram
 
 
 def _check_litert(normalized_model: Normalized, source: str) -> None:
-    """Raise StageError if LiteRT, the reference, does not load the file. Networks from ONNX are left out."""
+    """Raise StageError if LiteRT, the reference, does not load the file.
+
+    Networks from ONNX are left out.
+    """
     from stages.ir.models.tflite_reader import read
     from stages.ir.reference.onnx_runtime import partitions_of
     from stages.ir.reference.partitions import partitions

@@ -1,4 +1,7 @@
-"""The type of NumPy arrays with any element type, for annotations. Importing it does not import NumPy."""
+"""The type of NumPy arrays with any element type, for annotations.
+
+Importing it does not import NumPy.
+"""
 
 from typing import TYPE_CHECKING, Any
 

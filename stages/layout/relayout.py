@@ -180,7 +180,10 @@ class _Relayout:
     def _rearranged(
         self, expression: relax.Expr, arrange: Callable[[np.ndarray], np.ndarray], moved: Callable[[int], int]
     ) -> relax.Expr:
-        """Rearrange the elements of a constant, or of a dequantized one. `moved` maps old axes to new ones."""
+        """Rearrange the elements of a constant, or of a dequantized one.
+
+        `moved` maps old axes to new ones.
+        """
         if isinstance(expression, GenericConst):
             return relax.const(np.ascontiguousarray(arrange(expression.value.numpy())))
         call = self.static[expression]

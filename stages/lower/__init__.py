@@ -1,1 +1,1 @@
-"""From the integer graph to C: simplification, memory planning, code generation, offloading."""
+"""From the integer graph to C: simplification, memory, code generation, offloading."""

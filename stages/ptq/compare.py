@@ -70,7 +70,10 @@ class Comparison:
 
     @property
     def loss(self) -> float:
-        """Accuracy lost, in percentage points. Without labels, percent of samples with another class."""
+        """Accuracy lost, in percentage points.
+
+        Without labels, percent of samples with another class.
+        """
         if self.labelled:
             return 100 * (self.float_hits - self.quantized_hits) / self.labelled
         return 100 * (1 - self.agree / self.samples)

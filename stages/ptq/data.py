@@ -71,7 +71,10 @@ def calibration(
 def evaluation(
     options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo, rate: int | None = None
 ) -> list[Sample] | None:
-    """Return the evaluation samples; None if the recipe has no `evaluate`. `rate` is as for `calibration`."""
+    """Return the evaluation samples; None if the recipe has no `evaluate`.
+
+    `rate` is as for `calibration`.
+    """
     if options.evaluate is None:
         return None
     samples = _read("evaluate", options.evaluate, files, info, rate)

@@ -104,7 +104,10 @@ def request(
 
 
 def check_runs(quantized: Quantized) -> None:
-    """Raise StageError if LiteRT refuses the file or crashes on it. The library can write invalid graphs."""
+    """Raise StageError if LiteRT refuses the file or crashes on it.
+
+    The library can write invalid graphs.
+    """
     check_loads(quantized.data, quantized.info, "the quantized network")
     inputs = [np.zeros(quantized.info.tensors[index].shape, _type(quantized, index)) for index in quantized.info.inputs]
     operator = crashing_operator(quantized.data, quantized.info, inputs)

@@ -233,7 +233,7 @@ def by_percentile(share: float) -> Clip:
 
 
 def by_error(bits: int) -> Clip:
-    """Return a function that clips each end of a range for the least squared error with `bits` bits."""
+    """Return a function that clips a range's ends for the least squared error by `bits` bits."""
 
     def clip(seen: Range, counts: Counts) -> Range:
         if not counts.any():

@@ -51,7 +51,7 @@ def float32_ratio(numerator: float, denominator: float) -> float:
 
 
 def mean_multiplier(input_scale: float, output_scale: float, count: int) -> Fixed:
-    """Multiplier of MEAN: the multiplier of the scales, divided by `count` (QuantizedMeanOrSum).
+    """Return MEAN's multiplier: that of the scales, over `count` (QuantizedMeanOrSum).
 
     The multiplier is shifted left by floor(log2(count)) before the integer division, to keep as many bits as fit.
     """

@@ -32,6 +32,7 @@ def elu_table(x: Quantized, out: Quantized) -> Array:
 
 
 def exp_table(x: Quantized, out: Quantized) -> Array:
+    """Return the table of the exponential function."""
     return float_table(x, out, lambda real: correctly_rounded(np.exp, real))
 
 

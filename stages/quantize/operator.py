@@ -301,7 +301,7 @@ class Operator:
 
 
 def quant_of(entry: dict[str, Any]) -> Quant | None:
-    """Quantization of a tensor in tensors.json; None without one, which exporters write as scale 0."""
+    """Quantization of a tensor in tensors.json; None without one (a scale of 0)."""
     if not entry["scales"] or not all(entry["scales"]) or entry["dtype"] == "float32":
         return None
     points = entry["zero_points"] or [0] * len(entry["scales"])

@@ -68,7 +68,10 @@ class EvaluationData(StrictModel):
 
 
 class SearchOptions(StrictModel):
-    """Limits of `doit search`. Loss in percentage points, RAM in bytes, instructions of one inference."""
+    """Limits of `doit search`.
+
+    Loss in percentage points, RAM in bytes, instructions of one inference.
+    """
 
     max_loss: Annotated[float, Field(ge=0, le=100)] | None = None
     ram: Size | None = None

@@ -61,7 +61,10 @@ def differences(scale: float) -> Array:
 
 
 def exp_on_negative_values(x: Array) -> Array:
-    """exp(x) in Q0.31 of x <= 0 in Q5.26. A polynomial on [-1/4, 0), then one factor for each bit above."""
+    """exp(x) in Q0.31 of x <= 0 in Q5.26.
+
+    A polynomial on [-1/4, 0), then one factor for each bit above.
+    """
     quarter = 1 << (_FRACTION_BITS - 2)
     fraction = (x & (quarter - 1)) - quarter
     result = _exp_on_last_quarter(saturate(fraction << _INTEGER_BITS))

@@ -1,4 +1,4 @@
-"""Stage report: results of the other stages to report.json, pages, and the terminal's table."""
+"""Stage report: results of the stages as report.json, pages, and a terminal table."""
 
 from stages.report.config import ReportConfig
 from stages.report.stage import STAGE, ReportStage

@@ -218,7 +218,7 @@ def legalize(graph: Graph) -> dict[str, Any]:
 
 
 def ram_bytes(sizes: dict[str, Any], counts: dict[str, Any]) -> int | None:
-    """Return the RAM of one inference in bytes: data, bss (with the arena) and the measured stack."""
+    """Return an inference's RAM in bytes: data, bss (with arena), measured stack."""
     if sizes.get("data") is None or counts.get("stack_bytes") is None:
         return sizes.get("ram_bytes")
     return int(sizes["data"]) + int(sizes["bss"]) + int(counts["stack_bytes"])

@@ -1,4 +1,4 @@
-"""Cycles of a target with an accelerator: measured by unit, predicted by tensorize, and as a timeline."""
+"""Cycles of a target with accelerator: measured by unit, predicted, as a timeline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GAP = 64  # operations of a unit for one layer are merged if at most so many cy
 
 
 def cycles(counts: dict[str, Any], plan: dict[str, Any], target: dict[str, Any]) -> dict[str, Any] | None:
-    """Return `cycles` of report.json, for the first inference; None without accelerator or simulation.
+    """Return `cycles` of report.json (first inference); None without accelerator or run.
 
     The total is `core` (the core works) plus `waiting` (it waits for the other units). `engine` and `dma` are the busy
     cycles of these units, in parallel to the core.
@@ -43,7 +43,7 @@ def cycles(counts: dict[str, Any], plan: dict[str, Any], target: dict[str, Any])
 
 
 def far_off(cycles: dict[str, Any]) -> list[str]:
-    """Return a warning if measured and predicted cycles (of `cycles`) differ by more than a factor of 2."""
+    """Return a warning if measured and predicted cycles differ by more than a factor of 2."""
     measured, predicted = cycles["total"], cycles["predicted"]["total"]
     if max(measured, predicted) <= _FAR * min(measured, predicted):
         return []

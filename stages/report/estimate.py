@@ -43,7 +43,10 @@ def estimated_cycles(
 def _time_and_energy(
     cycles: Mapping[str, int], clock: int | None, power: Mapping[str, Any] | None, *, is_range: bool
 ) -> dict[str, Any]:
-    """Return `clock`, and ms and µJ of the estimate and its bounds. A figure is None if it is unknown."""
+    """Return `clock`, and ms and µJ of the estimate and its bounds.
+
+    A figure is None if it is unknown.
+    """
     figures: dict[str, Any] = {"clock": clock}
     for prefix, name in (("", "estimate"), ("least_", "least"), ("most_", "most")):
         time = energy = None
@@ -67,7 +70,7 @@ def chosen_by(plan: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, A
 
 
 def choice_line(chosen: Mapping[str, Any]) -> str:
-    """Return `estimated cycles of the timing model cortex-m4, not instructions: 5 wait states in rom, …`."""
+    """Return `estimated cycles of the timing model cortex-m4, not instructions: 5 wait …`."""
     return f"estimated {chosen['unit']} of the timing model {chosen['model']}, not instructions: {chosen['memory']}"
 
 
@@ -123,5 +126,5 @@ def span(estimate: float | None, least: float | None, most: float | None) -> str
 
 
 def short(number: float) -> str:
-    """Return `1,240`, `40`, `5.41`, `0.123`: three digits, or all before the point; at most four decimals."""
+    """Return `1,240`, `40`, `5.41`, `0.123`: three digits or more before the point."""
     return f"{number:,.0f}" if number >= 100 else f"{round(number, 4):.3g}"

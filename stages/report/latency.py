@@ -1,4 +1,4 @@
-"""Milliseconds of one inference and of its layers, from measured, simulated or estimated cycles."""
+"""Milliseconds of an inference and its layers: measured, simulated or estimated."""
 
 from __future__ import annotations
 

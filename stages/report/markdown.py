@@ -33,7 +33,7 @@ WEIGHTS = (
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """Return the page: the table and figures of the terminal, then the plan of arena and weights."""
+    """Return the page: table and figures as in the terminal, plan of arena and weights."""
     title = f"{shortened(report['model']['name'])} on {report['target']}"
     lines = [f"# {escaped(title)}", ""]
     lines += [f"- **{escaped(name)}**: {escaped(value)}" for name, value in summary(report)]
@@ -57,7 +57,7 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def _cycles(cycles: dict[str, Any], layers: list[dict[str, Any]]) -> list[str]:
-    """Return the section on cycles by unit and layer, measured and predicted, with the best other kernel."""
+    """Return the section on cycles by unit and layer, with the best other kernel."""
     columns = ("#", *UNITS, *(f"{unit} predicted" for unit in UNITS), "instead")
     lines = ["", "## Cycles", "", markdown_row(columns), markdown_row(["---:" for _ in columns])]
     rows = [*cycles["layers"], {**cycles, "index": "all"}]

@@ -27,7 +27,7 @@ def parts(chain: Sequence[Mapping[str, Any]], layers: Sequence[Mapping[str, Any]
 
 
 def parts_line(rows: Sequence[Mapping[str, Any]], total: int | None) -> str:
-    """Return a line such as `frontend 40,112 instructions (53 %), okay_nabu_v2 34,900 (46 %), smooth 310 (0 %)`."""
+    """Return such as `frontend 40,112 instructions (53 %), okay_nabu_v2 34,900 (46 %)`."""
     if not total or any(row["instructions"] is None for row in rows):
         return ", ".join(f"{row['name']} {row['layers']} layers" for row in rows)
     unit = " instructions"

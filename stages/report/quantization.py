@@ -13,7 +13,7 @@ _LAYERS = ("#", "layer", "op", "types", "SNR dB", "lost dB", "outside of the ran
 
 
 def quantization(results: Mapping[str, Any] | None, verified: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return `quantization` of report.json: ptq.json with the accuracy of the firmware; None without ptq."""
+    """Return `quantization` of report.json: ptq.json with the firmware's accuracy, or None."""
     if results is None:
         return None
     accuracy = (verified or {}).get("accuracy")

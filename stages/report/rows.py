@@ -171,7 +171,7 @@ def percent_of(count: int, total: int) -> str:
 
 
 def _divided(blocks: list[dict[str, Any]], part: str) -> str:
-    """Return ` (rom 8,000, dtcm 1,000 copied from rom at start)` for several regions or copied blocks, else ''."""
+    """Return ` (rom 8,000, dtcm 1,000 copied from rom at start)` for several regions, else ''."""
     mine = [block for block in blocks if block["part"] == part and block["bytes"]]
     copied = [f" copied from {block['loaded_from']} at start" if block["loaded_from"] else "" for block in mine]
     sizes = [f"{block['region']} {block['bytes']:,}{note}" for block, note in zip(mine, copied, strict=True)]
@@ -179,7 +179,7 @@ def _divided(blocks: list[dict[str, Any]], part: str) -> str:
 
 
 def _distance(measured: dict[str, Any], layers: list[dict[str, Any]]) -> str:
-    """Describe the distance of an engine's arithmetic from LiteRT's: of outputs, of layers, and predicted."""
+    """Describe an engine's distance from LiteRT: of outputs, of layers, and predicted."""
     shares = [
         f"{_percent(measured[which]['share'])} of {which} by {measured[which]['largest']:g} at most"
         for which in ("outputs", "layers")
@@ -200,7 +200,7 @@ def _percent(share: float) -> str:
 
 
 def _widths(legalize: dict[str, Any]) -> str:
-    """Return such as `all activations are int8`, or `activations: 1 int16, 30 int8; widened: y`."""
+    """Return `all activations are int8`, or `activations: 1 int16, 30 int8; widened: y`."""
     types, wide = legalize["tensors"], legalize["widened"]
     if len(types) == 1 and not wide:
         return f"all activations are {next(iter(types))}"
@@ -209,7 +209,7 @@ def _widths(legalize: dict[str, Any]) -> str:
 
 
 def _simplified(rewrites: list[dict[str, Any]], before: int, after: int) -> str:
-    """Return `from 7,489,664 to 3,916,997 MACs; channels removed from 19 layers, 2 layers removed`."""
+    """Return such as `from 748 to 391 MACs; channels removed from 19 layers, 2 layers removed`."""
     fewer = {name for rewrite in rewrites if rewrite["rule"] == "channels" for name in rewrite["layers"]}
     removed = sum(rewrite["rule"] != "channels" for rewrite in rewrites)
     changes = [f"channels removed from {len(fewer)} layers"] if fewer else []
@@ -218,6 +218,6 @@ def _simplified(rewrites: list[dict[str, Any]], before: int, after: int) -> str:
 
 
 def _short(name: str, limit: int = 36) -> str:
-    """Shorten a tensor name for a cell: the first of fused operators, and the end of a long path."""
+    """Shorten a tensor name for a cell: first fused operator, end of a long path."""
     name = name.partition(";")[0]
     return name if len(name) <= limit else "…" + name[-limit + 1 :]

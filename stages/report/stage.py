@@ -43,7 +43,7 @@ class ReportStage(Stage[ReportConfig]):
     def preflight(
         self, config: ReportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Check the clock, and the number of class names against the elements of the network's first output."""
+        """Check the clock, and class names against the elements of the first output."""
         if config.clock and target.board is not None and target.board.clock not in (None, config.clock):
             message = (
                 f"{target.name} has a clock of {target.board.clock / 1e6:g} MHz; its wait states are for this clock"

@@ -41,14 +41,14 @@ def rows_by_layer(plan: Mapping[str, Any]) -> dict[int, dict[str, int]]:
 
 
 def effect_line(effect: Mapping[str, Any]) -> str:
-    """Return `layers 0 to 3 by rows: tensors 40,992 B instead of 55,296 (-26 %), estimated +0.4 % instructions`."""
+    """Return `layers 0 to 3 by rows: tensors 40 B instead of 55 (-26 %), estimated +0.4 % …`."""
     if effect["reason"]:
         return f"no layer runs by rows: {effect['reason']}"
     return f"{_layers(effect['groups'])} by rows: tensors {_saving(effect)}{_cost(effect, effect['cost'])}"
 
 
 def group_line(group: Mapping[str, Any]) -> str:
-    """Return `layers 0 to 3: 1 row per call, 40,992 B instead of 55,296 (-26 %); ends because …`."""
+    """Return `layers 0 to 3: 1 row per call, 40 B instead of 55 (-26 %); ends because …`."""
     overlaps = ", output may overlap its input" if group.get("overlaps") else ""
     return f"{_layers([group])}: {_rows(group)} per call, {_saving(group)}{overlaps}; ends because: {group['ends']}"
 
@@ -78,7 +78,7 @@ def group_cells(effect: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def rows_of(layer: Mapping[str, Any]) -> str:
-    """Return the rows of a call and of the image: `1 of 48`; '' for a layer that computes whole images."""
+    """Return such as `1 of 48`, the rows of a call and of the image; '' for whole images."""
     rows = layer.get("rows")
     return f"{rows['call']} of {rows['image']}" if rows else ""
 

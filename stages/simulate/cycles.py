@@ -1,4 +1,4 @@
-"""Estimate the cycles of the first inference, in a second run of the firmware with a timing model."""
+"""Estimate the first inference's cycles, in a second run with a timing model."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def estimated_cycles(
 def layer_intervals(
     run: FirmwareRun, elf: Path, target: Target, calls: Sequence[int] = ()
 ) -> tuple[list[list[Interval]], list[Interval]]:
-    """Return the intervals of each layer in a timed run's first inference, and those after the last layer.
+    """Return each layer's intervals in a timed first inference, and those after the last.
 
     `calls` are the layers in the order of their calls, if a layer has several.
     Raises StageError if a layer's instructions differ from the counts, or an instruction has no timing class.

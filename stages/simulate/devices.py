@@ -19,7 +19,7 @@ _CORE, _WAIT, _WARN = "core", "wait-", "warn-"
 
 @dataclass(frozen=True)
 class Entry:
-    """An operation of a unit; begin and end in cycles, `amount` in multiply-accumulates or bytes."""
+    """An operation of a unit: begin and end in cycles, `amount` in MACs or bytes."""
 
     unit: str
     layer: int
@@ -53,7 +53,7 @@ def device_times(log: Sequence[Entry], layers: int) -> list[dict[str, Any]]:
 
 
 def timeline(log: Sequence[Entry]) -> list[list[Any]]:
-    """Return the operations of the first inference in order: `[unit, layer, begin, end, amount, name]`.
+    """Return the first inference's operations: `[unit, layer, begin, end, amount, name]`.
 
     Cycles count from the start of the inference. For the core, entries are the layers that it begins (amount 0).
     """

@@ -135,7 +135,10 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most
 
 
 def _result(path: Path, expected: int) -> bytes:
-    """Read a file that the firmware wrote. Raises StageError if its size differs from `expected`."""
+    """Read a file that the firmware wrote.
+
+    Raises StageError if its size differs from `expected`.
+    """
     content = path.read_bytes() if path.exists() else b""
     if len(content) != expected:
         raise StageError(f"the firmware wrote {len(content):,} bytes of {path.name}, expected {expected:,}")

@@ -33,7 +33,10 @@ _AUDIO = ("stages", "simulate", "inputs", "audio")
 
 
 def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
-    """Return the files that `config` names, by display name. Raises StageError for a glob without a match."""
+    """Return the files that `config` names, by display name.
+
+    Raises StageError for a glob without a match.
+    """
     files = files_named(config.files, root, _FILES)
     if not config.labels:
         return files
@@ -158,7 +161,7 @@ def check_files(
 
 
 def label_times(files: Mapping[str, Path], audio: Audio) -> tuple[dict[str, list[Label]], list[str]]:
-    """Return the labels over time of each WAV file among `files` (of `external_files`), and warnings."""
+    """Return the labels over time of WAV files in `files` (external_files), and warnings."""
     with error_at(*_LABELS):
         tracks = {name.removeprefix(f"{LABELS}: "): path for name, path in files.items() if is_labels(name)}
         lengths = {

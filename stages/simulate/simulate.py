@@ -32,7 +32,7 @@ _RAISE = "`set=stages.simulate.instruction_limit=N` sets the limit, 0 disables i
 
 
 def simulate(job: Job[SimulateConfig]) -> None:
-    """Write inputs.bin (as the firmware read it), outputs.bin, trace.bin, counts.json and inputs.json."""
+    """Write inputs.bin (as read by the firmware), outputs, trace, counts.json, inputs.json."""
     model = json.loads((job.inputs["emit"] / "model.json").read_text())
     rate, classes = model_rate(job.model), prod(model["outputs"][0]["shape"])
     stateful, fill = "state" in model, _runs_to_fill(job)
@@ -100,7 +100,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
 
 
 def _runs_to_fill(job: Job[SimulateConfig]) -> int:
-    """Return the inferences until the window of an incremental network is full; 0 for other networks."""
+    """Return the inferences that fill an incremental network's window; 0 for others."""
     imported = job.inputs.get("import")
     facts = {} if imported is None else json.loads((imported / "import.json").read_text()).get("incremental", {})
     return -(-facts["window"] // facts["frames"]) if facts else 0
@@ -173,7 +173,10 @@ def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]
 
 
 def simulated(compiled: Path, target: Target) -> Path:
-    """Return the firmware for the simulator's machine. Raises StageError if it did not fit there."""
+    """Return the firmware for the simulator's machine.
+
+    Raises StageError if it did not fit there.
+    """
     if target.simulated is None:
         return compiled / "firmware.elf"
     if (compiled / "not_simulated.txt").exists():
@@ -197,7 +200,7 @@ def describe(inferences: Sequence[Inference], audio: Mapping[str, Any] | None = 
 
 
 def instruction_limit(configured: int | None, model: Mapping[str, Any]) -> int:
-    """Return the limit for one inference: as configured, or one that no correct firmware reaches."""
+    """Return one inference's limit: configured, or one that correct firmware never reaches."""
     if configured is not None:
         return configured
     return _INSTRUCTIONS_AT_LEAST + _LIMIT_FACTOR * round(expected_instructions(model))

@@ -37,7 +37,7 @@ class SimulateStage(Stage[SimulateConfig]):
         return config.run_on is None
 
     def inputs(self, config: SimulateConfig, model: ModelSource, target: Target) -> ActionInputs:
-        """Return the simulator with its devices, or GDB for a board, and the files with inputs and labels."""
+        """Return the simulator with devices (for a board GDB), and input and label files."""
         from stages.backends.simulators.program import code_patterns
         from stages.backends.targets.places import device_code, plugin_code, simulator_code
         from stages.ir.samples.wav import model_rate
@@ -63,7 +63,7 @@ class SimulateStage(Stage[SimulateConfig]):
     def preflight(
         self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Check for accelerators without device model, missing inputs, and files that do not fit the network."""
+        """Check for engines without device model, missing inputs, and files that do not fit."""
         if config.run_on is not None and target.memory is None:
             message = f"{target.name} is not a board: its programs run on an operating system"
             raise StageError(message, at=("stages", "simulate", "run_on"))

@@ -20,7 +20,9 @@ def _no_tools(root: Path) -> tuple[Tool, ...]:
 
 @dataclass(frozen=True)
 class ActionInputs:
-    """Inputs of `run` other than options and consumed artifacts. All of it is part of the action key.
+    """Inputs of `run` other than options and consumed artifacts.
+
+    All of it is part of the action key.
 
     tools          programs and Python packages; `Job.tools` has their paths and versions. A missing or too old tool is
                    an error before the run, with its name, the versions and `install`

@@ -108,7 +108,10 @@ def reduced(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:
 
 
 def decide(graph: Graph, context: PassContext) -> tuple[Chosen, list[Rewrite]]:
-    """Run the passes up to `placement`. Return the chosen kernels and the rewrites of the graph."""
+    """Run the passes up to `placement`.
+
+    Return the chosen kernels and the rewrites of the graph.
+    """
     graph, rewrites = reduced(graph, context)
     if context.config.optimize_for != "rom" or context.config.narrow_weights is not None:
         return _within_limit(graph, context), rewrites

@@ -107,7 +107,7 @@ def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> f
 
 
 def signature(view: LayerView) -> str:
-    """Return the properties of a layer, other than its data, that determine a kernel's instruction count.
+    """Return a layer's properties, other than data, that determine a kernel's count.
 
     Names, multipliers and most numbers are left out, so layers that differ only in them share a count. Included are
     whether weights have a zero point, the offset of a QUANTIZE that keeps the scale, and whether the output limits

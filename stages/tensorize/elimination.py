@@ -1,4 +1,4 @@
-"""Exact minimum of a sum of costs over variables with few choices each (bucket elimination).
+"""Exact minimum of a sum of costs over variables with few choices (bucket elimination).
 
 Variables are minimized out one after the other, those with small tables first. Networks are nearly chains, so the
 tables stay small.

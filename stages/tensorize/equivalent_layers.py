@@ -96,7 +96,7 @@ def _cheaper_equivalent(
 
 
 def with_all_equivalents(graph: Graph) -> Graph:
-    """Return the graph with every layer replaced by an equivalent, whatever it costs, for tests."""
+    """Return the graph with all layers replaced by equivalents at any cost, for tests."""
     return cheapest_equivalents(graph, lambda _graph, _layer: 0.0, lambda _graph, _layer: False)
 
 

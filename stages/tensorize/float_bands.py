@@ -1,4 +1,4 @@
-"""Relax functions of float operators on a band: an image of few rows, without padding above and below."""
+"""Relax functions of float operators on a band: few rows, no padding above and below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lower float operators: Relax functions to TIR, scheduled for a core with or without float vectors.
+"""Lower float operators: Relax to TIR, scheduled for a core with or without vectors.
 
 TVM may make several functions of one operator. They become the layer's steps, called in order. Values that pass
 between them are scratch of the layer.

@@ -42,7 +42,7 @@ class FloatUnit:
 
     @property
     def vectorizes_extremes(self) -> bool:
-        """Whether GCC vectorizes fmaxf and fminf: it does for Neon, not for MVE, which has eight registers."""
+        """Whether GCC vectorizes fmaxf and fminf: for Neon, not for MVE (eight registers)."""
         return self.registers > 8
 
 

@@ -51,7 +51,7 @@ class Lowerings:
         return self._cache[key]
 
     def of_float(self, layer: Layer, rows: int = 0, suffix: str = "") -> Lowered:
-        """Lower a float layer with TVM's own operators: for whole tensors, or for `rows` rows of its output.
+        """Lower a float layer with TVM's operators: whole tensors, or `rows` rows of output.
 
         suffix  of the functions' names
         """

@@ -36,8 +36,9 @@ class ArenaBound:
         self._dearer: list[str] = []
 
     def assign(self, view: LayerView, kernel: Kernel, instead: str = "") -> None:
-        """Record a layer's kernel. Working in place changes which buffers are alive at later layers.
+        """Record a layer's kernel.
 
+        Working in place changes which buffers are alive at later layers.
         `instead` describes the change if the bound excluded the layer's cheapest kernel: `b.gemm instead of a.gemm
         mr=4`.
         """

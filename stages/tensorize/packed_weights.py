@@ -99,7 +99,7 @@ def _widened(chosen: Chosen) -> dict[int, Mapping[str, int]]:
 
 
 def _too_large(chosen: Chosen, widened: Scratch, limit: _RamLimit, context: PassContext) -> set[int]:
-    """Return the layers that must stay unpacked in ROM so that the arena stays within the limit."""
+    """Return the layers that stay unpacked in ROM so that the arena keeps its limit."""
     scratch, remaining = scratch_of_layers(chosen, context), dict(widened)
     while remaining and not limit.holds(buffers := _buffers(chosen, scratch, remaining)):
         alone = {index for index in remaining if not limit.holds_at_once(_alive(buffers, index))}

@@ -80,7 +80,7 @@ def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerAr
 
 
 def _streamed_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerArtifact:
-    """Return the layer's call, with the functions and constants of a last call that has fewer rows."""
+    """Return the layer's call, with what a last call of fewer rows needs."""
     streamed = chosen.streamed[layer.index]
     band, rest = streamed.band, streamed.rest
     if band.choice is not None and isinstance(band.choice.kernel, RowSumKernel):

@@ -27,7 +27,7 @@ _SHARED = ("stride", "input_zero_point", "weight_zero_point", "output_zero_point
 
 @dataclass(frozen=True)
 class _Part:
-    """A depthwise convolution of a slice of an image: the first row, column and channel of the slice."""
+    """A depthwise convolution of an image slice that starts at this row, column, channel."""
 
     layer: Layer
     image: str
@@ -52,7 +52,7 @@ class Merged:
 
 
 def merged_depthwise(graph: Graph, join: Layer) -> Merged | None:
-    """Return the graph with the depthwise convolutions before a concatenation as one, None if they differ."""
+    """Return the graph with a concatenation's depthwise inputs as one, None if they differ."""
     parts = [_part(graph, name) for name in join.inputs] if _joins_channels(graph, join) else []
     known = [part for part in parts if part is not None]
     if len(known) < max(len(parts), 2) or not _is_alike(graph, known):
@@ -128,7 +128,7 @@ def _is_alike(graph: Graph, parts: Sequence[_Part]) -> bool:
 
 
 def _placed(graph: Graph, part: _Part, kernel: tuple[int, int], first: tuple[int, int]) -> np.ndarray:
-    """Return the part's weights in a larger kernel, (1, kh, kw, channels), from the tap `first` on."""
+    """Return the part's weights in a larger kernel, (1, kh, kw, channels), from tap `first`."""
     weights = graph.view(part.layer).constant("weights")
     if part.op.kernel_layout == "OIHW":
         weights = weights.transpose(1, 2, 3, 0)

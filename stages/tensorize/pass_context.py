@@ -106,7 +106,7 @@ class PassContext:
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound, self.rom)
 
     def choose_like(self, whole: LayerView, view: LayerView) -> Choice:
-        """Return the kernel of a part of a layer: the rules of the whole layer decide, by its name and shape."""
+        """Return the kernel of part of a layer; the whole layer's rules (name, shape) decide."""
         rule = next((rule for rule in self.config.rules if rule.match.fits(whole)), None)
         rules = () if rule is None else (rule.model_copy(update={"match": LayerMatch()}),)
         return choose(view, self.target, self.kernels, rules, self.costs, None, self.rom)

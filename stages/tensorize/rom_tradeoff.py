@@ -71,7 +71,7 @@ def with_rom_tradeoff(graph: Graph, choices: Mapping[int, Choice], context: Pass
 
 @dataclass(frozen=True)
 class _Option:
-    """A possible kernel of a layer: instructions, its own bytes, and code sections as a bit set."""
+    """A layer's possible kernel: instructions, own bytes, code sections as a bit set."""
 
     choice: Choice
     cost: float
@@ -127,7 +127,7 @@ class _Code:
         return cls(context, common)
 
     def option(self, view: LayerView, choice: Choice) -> _Option:
-        """Return instructions and bytes of a choice; the minimum if it was not counted but others were."""
+        """Return instructions and bytes of a choice; the minimum if only others were counted."""
         kernel, cost = choice.kernel, choice.cost or 0.0
         constants = sum(view.constant(role).nbytes for role in view.layer.constants)
         if not kernel.lowers:

@@ -23,7 +23,7 @@ def is_column_window(graph: Graph, layer: Layer) -> bool:
 
 
 def with_row_window(graph: Graph, layer: Layer) -> Graph:
-    """Return the graph with the layer along a row, with reshapes (which cost nothing) around it."""
+    """Return the graph with the layer along a row, between reshapes (which are free)."""
     (source,), (target,) = layer.inputs, layer.outputs
     tensors = dict(graph.tensors)
     row = _as_row(tensors[target], alias_of=None)

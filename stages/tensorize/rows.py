@@ -88,7 +88,7 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
 
 
 def _with_less_scratch(result: Chosen, chosen: Chosen, context: PassContext, overlaps: bool) -> Chosen:
-    """Return the result, or that of a search which includes the kernels' scratch if its arena is smaller.
+    """Return the result, or that of a search with kernels' scratch if its arena is smaller.
 
     That search lowers many calls, so it runs only if scratch is a large part of the arena.
     """
@@ -127,7 +127,7 @@ def _refused(port: str, reason: str) -> StageError:
 
 
 def _whole(chosen: Chosen, context: PassContext, reason: str, effect: Streaming | None = None) -> Chosen:
-    """Return the choices with the reason why no layer runs by rows, if the recipe asks for rows."""
+    """Return the choices, with the reason why no layer runs by rows if rows are asked for."""
     if context.config.streaming is None and not context.config.ports_by_rows:
         return chosen
     return replace(chosen, streaming=effect or Streaming(reason=reason))
@@ -366,14 +366,14 @@ class _Bands:
         return next((Band(view, choice.cost or 0.0, choice) for choice in priced if self._fits(view, choice)), None)
 
     def _float_cost(self, layer: Layer, rows: int = 0) -> float:
-        """Return the cost of a float layer for whole images, or a band, which is linear in its rows."""
+        """Return the cost of a float layer for whole images, or a band (linear in its rows)."""
         if (layer.index, rows) not in self._float_costs:
             lowered = self.context.lowerings.of_float(layer, rows)
             self._float_costs[layer.index, rows] = float_cost(lowered.functions.values(), self.context.target)
         return self._float_costs[layer.index, rows]
 
     def scratch(self, index: int, rows: int) -> int:
-        """Return the scratch of a call in bytes; 0 if the search does not include it, and for floats."""
+        """Return a call's scratch in bytes; 0 if the search excludes it, and for floats."""
         band = self.band(index, rows)
         return 0 if band is None else self._scratch(band.view, band.choice)
 
@@ -390,7 +390,7 @@ class _Bands:
         return self._most_scratch is None or self._kernel_scratch(view, choice) <= self._most_scratch
 
     def _correction(self, offer: Offer, whole: LayerView) -> float:
-        """Return the count of a kernel's call for the whole image, divided by its estimate; 1 without a count."""
+        """Return a whole image's count over its estimate, for one kernel; 1 without a count."""
         seen = offer.kernel.seen(whole)
         count = self.context.costs.counts.get(signature(seen), {}).get(offer.variant)
         estimate = estimated(offer.kernel, seen, offer.params, self.context.target)

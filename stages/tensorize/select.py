@@ -155,7 +155,7 @@ def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: Co
 def _cheapest(
     offers: Sequence[Offer], view: LayerView, costs: Costs, bound: ArenaBound | None, rom: Rom | None
 ) -> tuple[Offer, list[tuple[Offer, str]]]:
-    """Return the cheapest offer within the bound, and cheaper ones with the reason against them.
+    """Return the cheapest offer within the bound, and cheaper ones with their reasons.
 
     With counted costs the first offer within 1 % wins, so that choices do not depend on a few instructions. Ties and
     unknown costs go to the first: kernel folders are in order of preference. Raises StageError if no offer fits.

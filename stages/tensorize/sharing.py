@@ -35,7 +35,7 @@ Scratch = Mapping[int, Mapping[str, int]]
 
 
 def share(graph: Graph, scratch: Callable[[], Scratch], overlaid: frozenset[int]) -> Graph:
-    """Return the graph with `alias_of` and `offset` set for tensors that become parts of others.
+    """Return the graph with `alias_of` and `offset` of tensors that become parts of others.
 
     scratch   returns the scratch of the layers' kernels; called only if there are parts
     overlaid  indices of layers whose output may overlay an input

@@ -115,7 +115,10 @@ class _Checker:
             self.hits["agree"] += our_class == their_class
 
     def _compare_with_litert(self, litert: LiteRT, index: int, actual: list[Any]) -> list[Any]:
-        """Add the distance from LiteRT, where an accelerator's arithmetic may differ. Return LiteRT's outputs."""
+        """Add the distance from LiteRT, where an accelerator's arithmetic may differ.
+
+        Return LiteRT's outputs.
+        """
         expected = list(litert.run(self.records.inputs_of(index)))
         for ours, theirs in zip(actual, expected, strict=True):
             self.distance["outputs"].add(ours, theirs)
@@ -131,7 +134,7 @@ class _Checker:
                 yield port, difference(ours, port.of_file(self.reference.tensor(port.tflite_index)))
 
     def _ties(self, index: int) -> FloatTies | None:
-        """Return the near ties after float layers, in this inference or in the state of an earlier one."""
+        """Return the near ties after float layers, in this inference or an earlier state."""
         if not isinstance(self.reference, Reference | PartitionedReference):
             return None
         if self.records.stateful and not self.records.is_first(index) and index - 1 in self.tied:
@@ -266,7 +269,7 @@ def check(
 
 
 def with_rest_of_sequences(records: Records, without: Collection[int]) -> set[int]:
-    """Add the inferences after a skipped one in its sequence: the reference has no state for them."""
+    """Add inferences after a skipped one in its sequence: they have no reference state."""
     if not records.stateful:
         return {*without}
     skipped: set[int] = set()
@@ -277,7 +280,7 @@ def with_rest_of_sequences(records: Records, without: Collection[int]) -> set[in
 
 
 def _float(work: _Checker) -> dict[str, float] | None:
-    """Return the largest relative differences of float32 outputs and layers; None without float32 outputs."""
+    """Return the largest relative differences of float32 outputs and layers, or None."""
     if work.max_relative is None:
         return None
     return {

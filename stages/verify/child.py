@@ -1,4 +1,4 @@
-"""Run the checker in a child process, because LiteRT's reference kernels abort on some inputs.
+"""Run the checker in a child process: LiteRT's reference kernels abort on some inputs.
 
 A known case is a SOFTMAX over 512 or more nearly equal values. LiteRT prints no reason. If it aborts on all inputs,
 the operator is found by running models with the first operators only.

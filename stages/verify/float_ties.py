@@ -1,4 +1,4 @@
-"""Near ties in QUANTIZE after float layers: where the firmware may round differently from LiteRT.
+"""Near ties in QUANTIZE after float layers: firmware and LiteRT may round differently.
 
 Float layers may differ from LiteRT's by `tolerance` times the largest magnitude. Let v be a float of LiteRT. QUANTIZE
 may round differently if v / scale is within tolerance * max|v| / scale of a half, by one step, and only if the

@@ -22,7 +22,7 @@ from stages.verify.compare import difference
 
 
 class Formulas:
-    """Check of plug-in layers: `compute` on the reference's inputs against the reference's outputs.
+    """Check of plug-in layers: `compute` on reference inputs against reference outputs.
 
     `wrong` is the error of the first layer that differs. Built-in layers between a plug-in's layer and the next tensor
     of the file are computed too. If one of them is float32, nothing is compared.
@@ -81,7 +81,7 @@ class Formulas:
         return "LiteRT"
 
     def _plug_in_layer(self, layer: Layer) -> Layer | None:
-        """Return the plug-in's layer with a formula: this layer, or one between it and tensors of the file."""
+        """Return the plug-in's layer with a formula: this, or one between it and file tensors."""
         if layer.op.op in plugin_operators().layers and _has_formula(layer.op):
             return layer
         internal = [name for name in layer.inputs if name in self._producers and not self._is_in_file(name)]
@@ -97,7 +97,10 @@ class Formulas:
         return original.dtype == tensor.dtype and int(np.prod(original.shape)) == tensor.elements
 
     def _from_reference(self, name: str) -> Array:
-        """Return a tensor of the reference's last run. Raises _Unknown if the reference does not keep it."""
+        """Return a tensor of the reference's last run.
+
+        Raises _Unknown if the reference does not keep it.
+        """
         tensor = self.graph.tensors[name]
         if tensor.tflite_index is None or not self.reference.has(tensor.tflite_index):
             raise _Unknown

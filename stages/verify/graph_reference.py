@@ -1,4 +1,4 @@
-"""The integer graph as the reference of an accelerator's own arithmetic, and its distance from LiteRT."""
+"""The integer graph as reference of an engine's own arithmetic; distance from LiteRT."""
 
 from __future__ import annotations
 

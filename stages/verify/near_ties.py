@@ -60,7 +60,7 @@ class _Magnitudes:
 
 
 def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Mapping[str, Any]) -> Array:
-    """Return the elements of an ADD, SUB or MUL whose pair of inputs no multipliers compute exactly."""
+    """Return elements of ADD, SUB or MUL whose pair of inputs no multipliers get exact."""
     quants = [(tensor.scale, tensor.zero_point) for tensor in (*view.inputs, view.outputs[0])]
     op = view.op
     pair = Pair(op.op, quants[0], quants[1], quants[2], op.act_min, op.act_max, rule.get("lowered"))
@@ -69,7 +69,7 @@ def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Map
 
 
 def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any]) -> Array | None:
-    """Return whether each element of the layer's output is a near tie; None for a layer without such sums.
+    """Return which elements of the layer's output are near ties; None without such sums.
 
     rule: the operator's rule in import's tensors.json.
     """

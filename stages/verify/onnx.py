@@ -1,4 +1,4 @@
-"""Check networks imported from ONNX: against ONNX Runtime end to end, and if necessary layer by layer."""
+"""Check networks from ONNX against ONNX Runtime: end to end, if necessary by layer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_onnx(
     without: Collection[int] = (),
     window: WholeWindow | None = None,
 ) -> dict[str, Any]:
-    """Check as `stages.verify.checker.check`, and add `near_ties` (None if no layer has float sums).
+    """Check as `verify.checker.check`, and add `near_ties` (None without float sums).
 
     load  returns a new reference of the network, or of a chain with networks from ONNX
 

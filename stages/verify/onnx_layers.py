@@ -1,4 +1,4 @@
-"""Check each layer of a network imported from ONNX against ONNX Runtime, on the layer's own inputs.
+"""Check each layer of a network from ONNX against ONNX Runtime, on its own inputs.
 
 Float sums depend on the implementation (stages.verify.near_ties), and one different number changes all later ones.
 So the integer graph runs, and ONNX Runtime computes each layer from the integer graph's inputs. Results may differ in
@@ -117,7 +117,7 @@ class OnnxLayers:
         self.theirs.reset()
 
     def firmware_has(self, tensors: Mapping[int, tuple[Port, Array]], tolerance: float) -> None:
-        """Set the firmware's tensors of the next run, by index in the file, and the tolerance of its floats."""
+        """Set the firmware's tensors of the next run, by index, and its floats' tolerance."""
         self.firmware, self.tolerance = tensors, tolerance
 
     def has(self, index: int) -> bool:
@@ -130,7 +130,10 @@ class OnnxLayers:
         return as_in_file(self._values[tensor.name], tensor.added)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """Run the graph, check each layer, and return the outputs. Raises StageError for a layer that differs."""
+        """Run the graph, check each layer, and return the outputs.
+
+        Raises StageError for a layer that differs.
+        """
         self.theirs.run(inputs)
         self._near = {}
         arrays = dict(zip(self.info.inputs, map(np.asarray, inputs), strict=True))
@@ -172,7 +175,7 @@ class OnnxLayers:
             self._adopt(layer, layer.op.scale, inputs[0])
 
     def _near_ties(self, layer: Layer, view: Any, inputs: list[Any]) -> tuple[Array, bool] | None:
-        """Return which elements of a layer's output are near ties, and whether their sums are floats.
+        """Return the near ties of a layer's output, and whether their sums are floats.
 
         None for a layer without such sums. Layers that copy tensors copy the marks of near ties too.
         """
@@ -256,7 +259,7 @@ class OnnxLayers:
         return self.theirs.names[index].laid(values, tensor.dtype).reshape(tensor.shape)
 
     def _read(self, index: int) -> Array:
-        """Return an input of a plug-in's operator: a tensor of the last run, or a constant of the file."""
+        """Return a plug-in operator's input: a tensor of the last run, or a file's constant."""
         tensor = self.theirs.info.tensors[index]
         return tensor.values() if tensor.data is not None else self.tensor(index)
 
@@ -273,7 +276,7 @@ class OnnxLayers:
         return None
 
     def _session(self, goal: str) -> Any:
-        """Return a session of the part of the ONNX graph that computes `goal` from values of the run."""
+        """Return a session of the ONNX subgraph that computes `goal` from the run's values."""
         if goal not in self._sessions:
             arrays = {name: self._original(name) for name in self._tensors if name != goal}
             ends = {name: array for name, array in arrays.items() if array is not None}

@@ -48,7 +48,7 @@ class Port:
         return as_in_file(unpack(values, self.layout, self.shape, dtype=self.dtype), self.added)
 
     def of_file(self, values: Array) -> Array:
-        """Return the expected value, from the file's tensor or from one with the selected channels only."""
+        """Return the expected value, from the file's tensor or from its selected channels."""
         is_whole = self.channels is not None and values.size != prod(self.shape)
         return (values[..., self.channels] if is_whole else values).reshape(self.shape)
 

@@ -43,14 +43,14 @@ class VerifyConfig(StageConfig):
 
 
 class Verify(Stage[VerifyConfig]):
-    """Stage that compares the firmware's outputs and traced layers with the reference on the same inputs."""
+    """Stage that compares outputs and traced layers with the reference on equal inputs."""
 
     kind: ClassVar[str] = "verify"
     config: ClassVar[type[StageConfig]] = VerifyConfig
     consumes: ClassVar[tuple[str, ...]] = ("import", "quantize", "emit", "simulate")
 
     def inputs(self, config: VerifyConfig, model: ModelSource, target: Target) -> ActionInputs:
-        """Return the reference: LiteRT, ONNX Runtime for ONNX files, and TFLM for its signal operators."""
+        """Return the reference: LiteRT, ONNX Runtime, or TFLM for its signal operators."""
         from stages.ir.models.signal_operators import TFLM, has_signal_operators
 
         onnx = (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))

@@ -1,4 +1,4 @@
-"""`doit bench suite=silicon`: cycles of timing models, compared with published times on chips."""
+"""`doit bench suite=silicon`: timing models compared with published times on chips."""
 
 from __future__ import annotations
 
@@ -99,14 +99,17 @@ class Outcome:
 
     @property
     def error(self) -> float | None:
-        """Predicted / published cycles - 1; None without a prediction, or if the two are not comparable."""
+        """Predicted / published cycles - 1; None without a prediction or a comparable row."""
         if self.result is None or self.result.cycles is None or not self.row.compared:
             return None
         return self.result.cycles[1] / self.row.published - 1
 
 
 def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
-    """Run the selected rows; print and write the figures. Returns the exit code. Raises PipelineError."""
+    """Run the selected rows; print and write the figures.
+
+    Returns the exit code. Raises PipelineError.
+    """
     for name in _UNUSED:
         if options[name]:
             raise PipelineError(f"{name.replace('models', 'model')} cannot be combined with suite=silicon")
@@ -270,7 +273,7 @@ def why_not(row: Row, folders: Mapping[str, Path]) -> str:
 
 
 def folder_of(row: Row, folders: Mapping[str, Path]) -> Path | None:
-    """Return the checkout of the repository that a row's version names, else that of its code; None without both."""
+    """Return the checkout that a row's version names, else that of its code; None without both."""
     return folders.get(_repository(row), folders.get(row.measurement.code))
 
 
@@ -290,7 +293,10 @@ def _headers(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def run_row(row: Row, folder: Path | None, workspace: Workspace) -> Result:
-    """Return the result of a row from a checkout, from the store if possible. Raises StageError."""
+    """Return the result of a row from a checkout, from the store if possible.
+
+    Raises StageError.
+    """
     from stages.delivery.bench.silicon.run import measured
 
     assert row.target is not None

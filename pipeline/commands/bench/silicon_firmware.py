@@ -1,4 +1,4 @@
-"""Rows of Firmline's own networks: the firmware of the row's recipe, made by the recipe's stages."""
+"""Rows of Firmline's own networks: their firmware is made by the recipe's stages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def built_firmware(row: Measurement, target: str, workspace: Workspace) -> Path:
 
 
 def overrides(typed: str) -> dict[str, str]:
-    """Return the overrides of `arguments.options` by name: `set=a=1 set=b=2` is {"set": "a=1,b=2"}."""
+    """Return overrides by name: `set=a=1 set=b=2` in `arguments.options` is {"set": "a=1,b=2"}."""
     values: dict[str, str] = {}
     for text in filter(None, _NEXT.split(typed)):
         name, _, value = text.partition("=")

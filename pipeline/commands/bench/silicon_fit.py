@@ -1,4 +1,4 @@
-"""`doit bench suite=silicon --fit`: fit the open parameters of timing models to the rows marked fit."""
+"""`doit bench suite=silicon --fit`: fit timing models' open parameters to rows marked fit."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _ratio(baseline: PublishedBaseline, record: Record) -> str:
 
 
 def verdict_of(record: Record) -> str:
-    """Return a text such as `0 of 4,004, 31 layers`: mismatches, output values, compared layers.
+    """Return such as `0 of 4,004, 31 layers`: mismatches, output values, compared layers.
 
     For float32 outputs, adds the largest relative error; `engine` means compared with the accelerator's arithmetic.
     """

@@ -196,7 +196,7 @@ def _instructions(session: Session, release: Release, folder: Path) -> dict[str,
 
 
 def _instruction_bounds(session: Session, release: Release) -> list[Bound]:
-    """Return the bounds of the layers, and of the code after them; none where nothing is counted."""
+    """Return the bounds of the layers and of the code after them, if instructions are counted."""
     action, network = session.plan["simulate"], release.network
     config: Any = action.config
     is_counted = action.target.simulator.kind in ("spike", "qemu") and action.target.family in DECODERS

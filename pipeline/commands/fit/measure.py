@@ -67,7 +67,10 @@ def measure(
 
 
 class _Measurement:
-    """Measures boards, in several threads. `errors` are failures that concern the network or its recipe."""
+    """Measures boards, in several threads.
+
+    `errors` are failures that concern the network or its recipe.
+    """
 
     def __init__(
         self, request: Request, workspace: Workspace, display: ProgressDisplay, executor: Executor | None
@@ -162,7 +165,7 @@ class _Measurement:
             return _with_counts(row, session.folders[compiled], session.folders[simulated], target)
 
     def _too_large(self, row: Row, loaded: LoadedRecipe, *, stored_only: bool) -> Row | None:
-        """Return the row of a board that is too small, with the sizes for the board with more memory.
+        """Return the row of a board that is too small, with the sizes for a larger one.
 
         Returns None if these sizes are not known, or do not exceed the board's memory.
         """
@@ -229,7 +232,7 @@ def _free_for_arena(row: Row) -> int | None:
 
 
 def _stage_with_role(loaded: LoadedRecipe, role: str) -> str:
-    """Return the name of the recipe's last stage with this role, '' for a recipe without a simulation.
+    """Return the name of the recipe's last stage with this role, '' if there is none.
 
     Raises RecipeError for another missing stage.
     """

@@ -49,6 +49,7 @@ def write_page(request: Request, rows: Sequence[Row], folder: Path) -> Path:
 
 
 def fit_page(request: Request, rows: Sequence[Row]) -> str:
+    """Return `doit fit`'s result as an HTML page without external files."""
     head = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -22,7 +22,10 @@ _BINARY = ((1 << 20, "M"), (1 << 10, "K"))
 
 @dataclass(frozen=True)
 class FitTable:
-    """Title, cells and notes, as a renderable. `good` is False for boards that the network does not fit."""
+    """Title, cells and notes, as a renderable.
+
+    `good` is False for boards that the network does not fit.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -103,14 +106,14 @@ def notes(request: Request, rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def limited(row: Row) -> str:
-    """Return `nucleo-f030r8: needs set=memory.arena_limit=6512 in doit run, which costs 4.1 % more instructions`."""
+    """Return such as `b: needs set=memory.arena_limit=6512 in doit run, which costs …`."""
     cost = "no more" if not row.extra or row.extra < 0.0005 else f"{100 * row.extra:.1f} % more"
     option = f"set=memory.arena_limit={row.arena_limit}"
     return f"{escape.name(row.board)}: needs {option} in doit run, which costs {cost} instructions"
 
 
 def verdict(row: Row) -> str:
-    """Return `fits`, `fits, limited`, or `does not fit, by 81,920 bytes RAM and 2,000 bytes ROM`."""
+    """Return `fits`, `fits, limited`, or `does not fit, by 920 bytes RAM and 20 bytes ROM`."""
     missing = (("RAM", row.missing_ram_bytes), ("ROM", row.missing_rom_bytes))
     parts = [f"{count:,} bytes {name}" for name, count in missing if count]
     if row.arena_limit is not None:

@@ -56,7 +56,7 @@ def stage_column(plan: Plan, stages: Sequence[Explanation], artifacts: Mapping[s
 
 
 def layer_column(network: Network) -> Column:
-    """Return the column of layers: kernel, shapes, and instructions if the run has counted them."""
+    """Return the column of layers: kernel, shapes, and instructions if they were counted."""
     graph = network.graph
     tensors = {tensor["name"]: tensor for tensor in graph["tensors"]}
     planned = {entry["index"]: entry for entry in network.plan.get("layers", ())}
@@ -82,7 +82,7 @@ def layer_column(network: Network) -> Column:
 
 
 def _sources(names: Sequence[str], tensors: Mapping[str, Any], makers: Mapping[str, int]) -> list[str]:
-    """Return the tensors with a layer or an input that computes them; views stand for the tensor below."""
+    """Return the tensors that a layer or an input computes; views stand for the tensor below."""
     found = []
     for name in names:
         seen: set[str] = set()

@@ -53,7 +53,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Column:
-    """Boxes from top to bottom; an arrow is a pair of their numbers, the first before the second."""
+    """Boxes from top to bottom; an arrow is a pair of box numbers, the smaller one first."""
 
     heading: str
     boxes: Sequence[Box]
@@ -67,7 +67,10 @@ class Column:
 
 
 def lanes_of(arrows: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Return a lane for each arrow over boxes, short ones innermost. Arrows of one lane do not overlap."""
+    """Return a lane for each arrow over boxes, short ones innermost.
+
+    Arrows of one lane do not overlap.
+    """
     lanes: list[list[tuple[int, int]]] = []
     chosen: dict[tuple[int, int], int] = {}
     for arrow in sorted({(a, b) for a, b in arrows if b - a > 1}, key=lambda pair: (pair[1] - pair[0], pair)):

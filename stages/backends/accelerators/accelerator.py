@@ -1,4 +1,4 @@
-"""The accelerator descriptor: supported layers, tiles, constants, costs and calls of an engine.
+"""The accelerator descriptor: layers, tiles, constants, costs and calls of an engine.
 
 An engine reads and writes only one memory, L1. Other data moves there and back in tiles (`tiles.py`): some rows of the
 output, all of its columns, some of its channels. `stages.lower.offload` decides which tensors lie in L1, tile sizes and
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 
 class Parameters(StrictModel):
-    """Engine options of a target, under `accelerator: {parameters: …}`. Version, sizes, extensions."""
+    """Engine options of a target, under `accelerator: {parameters: …}`.
+
+    Version, sizes, extensions.
+    """
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Calls:
-    """A tile as calls. `start` returns an int for `Accelerator.wait` and does not wait for the engine.
+    """A tile as calls. `start` returns an int for `Accelerator.wait`, without waiting.
 
     before  core work on the tile's inputs in L1, such as gathering windows
     after   core work on the engine's results, such as requantizing sums
@@ -121,7 +124,9 @@ P = TypeVar("P", bound=Parameters)
 
 
 class Accelerator(ABC, Generic[P]):
-    """An engine with the parameters of a target. Everything about a layer comes in through its view.
+    """An engine with the parameters of a target.
+
+    Everything about a layer comes in through its view.
 
     name          of the folder, as in recipes and reports
     title         the makers' name of the engine

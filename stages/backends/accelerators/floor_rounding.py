@@ -38,7 +38,7 @@ _RATIOS = 6  # pairs of weights of a sum of two
 
 @dataclass(frozen=True)
 class MultiplierLimits:
-    """Limits of the engine: largest multiplier and shift; bits of products and totals with sign."""
+    """Limits of the engine: multiplier, shift, and bits of products and totals with sign."""
 
     multiplier: int = (1 << 32) - 1
     shift: int = 31
@@ -62,6 +62,7 @@ class Breakpoints:
     real: Array
 
     def part(self, channels: slice) -> Breakpoints:
+        """Return the breakpoints of these channels."""
         return Breakpoints(
             self.first[channels], self.results, self.least[channels], self.most[channels], self.real[channels]
         )
@@ -108,8 +109,9 @@ def breakpoints(
 
 
 def nearest(steps: Breakpoints, magnitude: Array, limits: MultiplierLimits) -> ScaleConstants:
-    """Return the best constants of each channel. `magnitude`, int64[C], bounds the engine's factor.
+    """Return the best constants of each channel.
 
+    `magnitude`, int64[C], bounds the engine's factor.
     Raise ValueError if no multiplier keeps products and totals within the engine's bits.
     """
     parts = [
@@ -204,7 +206,10 @@ def _differing(steps: Breakpoints, multiplier: Array, shift: Array, offsets: Arr
 
 
 def _settled(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
-    """Return the final constants. Channels with only one result get a multiplier of 0 and that result."""
+    """Return the final constants.
+
+    Channels with only one result get a multiplier of 0 and that result.
+    """
     is_constant = ((steps.first <= steps.least[:, np.newaxis]) | (steps.first > steps.most[:, np.newaxis])).all(axis=1)
     result = steps.results[0] - 1 + (steps.first <= steps.least[:, np.newaxis]).sum(axis=1)
     return (
@@ -300,8 +305,9 @@ class Sum:
 
 
 def sum_of_two(view: LayerView, limits: MultiplierLimits, span: int = 255) -> Sum:
-    """Return the best constants of an ADD or SUB. Weights, together with 0, span at most `span`.
+    """Return the best constants of an ADD or SUB.
 
+    Weights, together with 0, span at most `span`.
     Raise ValueError if scales differ so much that totals exceed the engine's bits.
     """
     op = view.op

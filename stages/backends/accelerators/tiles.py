@@ -1,4 +1,4 @@
-"""Tiles of a layer (rows of its output, all columns, some channels) and their input regions.
+"""Tiles of a layer (some rows and channels, all columns) and their input regions.
 
 A tensor has rows, columns and channels. With four axes, the rows of all images of a batch are numbered
 consecutively. With fewer axes, the last one is channels, and all others together are rows of one column.
@@ -151,7 +151,7 @@ def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int
 
 
 def channel_group(view: LayerView) -> tuple[int, int]:
-    """Return how many output channels share input channels, and how many input channels they share; 0: all."""
+    """Return how many output channels share how many input channels; (…, 0) for all."""
     op: Any = view.op
     if isinstance(op, DepthwiseConv2D):
         return op.depth_multiplier, 1

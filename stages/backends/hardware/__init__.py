@@ -1,1 +1,1 @@
-"""Run a firmware on a board through a GDB server: OpenOCD, pyOCD, J-Link, probe-rs, or QEMU's."""
+"""Run a firmware on a board through a GDB server: OpenOCD, pyOCD, J-Link, probe-rs, QEMU."""

@@ -1,4 +1,4 @@
-"""Identify the chip: compare its identification numbers with those that the target declares."""
+"""Identify the chip: compare its identification numbers with the target's."""
 
 from __future__ import annotations
 

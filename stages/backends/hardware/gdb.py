@@ -55,8 +55,9 @@ _NO_ANSWER = re.compile("replied unexpectedly")
 
 
 class Gdb:
-    """One GDB process with one program. `command` sends a command, `stopped` waits until the target stops.
+    """One GDB process with one program.
 
+    `command` sends a command, `stopped` waits until the target stops.
     No wait exceeds `deadline`, a time of time.monotonic().
     """
 
@@ -127,7 +128,10 @@ class Gdb:
         return "".join(self._said)
 
     def stopped(self, seconds: float) -> Mapping[str, Any]:
-        """Return why the target stopped: `reason`, `frame`. Raises as `command`; GdbSilent if it runs on."""
+        """Return why the target stopped: `reason`, `frame`.
+
+        Raises as `command`; GdbSilent if it runs on.
+        """
         for stop in self._wait(seconds, self._stops):
             if stop["type"] == "result":
                 raise _error(stop.get("payload") or {})

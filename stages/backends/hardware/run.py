@@ -1,4 +1,4 @@
-"""Run a firmware on a board: check the chip, load and verify the firmware, serve its requests.
+"""Run a firmware on a board: check the chip, load and verify, serve requests.
 
 The program stops when it needs its host (stages/backends/harness/debugger.c), so neither semihosting nor a serial line
 is needed. Its files are in a folder, as with a simulator.
@@ -127,7 +127,10 @@ def _simulator(gdb: Gdb) -> str:
 
 
 def _counted(counter: int, simulator: str, target: Target) -> str:
-    """Describe a counter's figures. Figures of QEMU follow the clock of the machine that it runs on."""
+    """Describe a counter's figures.
+
+    Figures of QEMU follow the clock of the machine that it runs on.
+    """
     called = family_of(target).COUNTERS.get(counter)
     return f"{'ticks' if simulator else 'cycles'} by {called}" if called else ""
 
@@ -155,7 +158,7 @@ def _connect(gdb: Gdb, place: str) -> None:
 
 
 def _known_host(where: str) -> None:
-    """Raise StageError for a host name without an address; GDB says only `No such file or directory`."""
+    """Raise StageError for a host name without address; GDB's own text is unclear."""
     host = where.rpartition(":")[0].strip("[]")
     try:
         socket.getaddrinfo(host, None)

@@ -1,4 +1,4 @@
-"""Host side of stages/backends/harness/debugger.c: files for a program that stops at each request."""
+"""Host side of harness/debugger.c: files for a program that stops at each request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _MOST_MOVED, _MOST_WRITTEN = 256 << 20, 1 << 30
 
 
 def symbols(elf: Path) -> dict[str, int]:
-    """Return addresses by name. Raises StageError for a program that was not compiled for a debugger."""
+    """Return addresses by name.
+
+    Raises StageError for a program that was not compiled for a debugger.
+    """
     from elftools.elf.elffile import ELFFile
 
     with elf.open("rb") as stream:
@@ -59,7 +62,10 @@ class Served:
         return self._said.decode(errors="replace")
 
     def serve(self) -> None:
-        """Answer the request that the program stopped for. Raises GdbError, GdbClosed, GdbSilent, StageError."""
+        """Answer the request that the program stopped for.
+
+        Raises GdbError, GdbClosed, GdbSilent, StageError.
+        """
         raw = self._gdb.memory(self._request, len(_REQUESTED) * self._word)
         operation, number, address, count, _, self.counter = (
             int.from_bytes(raw[at : at + self._word], "little") for at in range(0, len(raw), self._word)

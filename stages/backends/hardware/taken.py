@@ -37,7 +37,7 @@ def _locked(lock: int) -> bool:
 
 @contextlib.contextmanager
 def _lock_file(place: str) -> Iterator[int]:
-    """Open the lock file; a file of another user is opened read-only, which suffices for locking."""
+    """Open the lock file; another user's read-only, which suffices for locking."""
     host, _, port = address(place).rpartition(":")
     named = f"{'localhost' if host in _HERE else host.lower()}:{port}"
     path = Path(tempfile.gettempdir()) / f"firmline-board-{hashlib.sha256(named.encode()).hexdigest()[:16]}.lock"

@@ -1,4 +1,4 @@
-"""Run programs on the machine that builds, under AddressSanitizer and UndefinedBehaviorSanitizer."""
+"""Run programs on the build machine, under Address- and UndefinedBehaviorSanitizer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tools(target: Target) -> tuple[Tool, ...]:
 def run(
     elf: Path, _: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
 ) -> Finished:
-    """Run `elf`. Raises StageError for a sanitizer report or a signal, with function and source line."""
+    """Run `elf`. Raises StageError for a sanitizer report or signal, with its source line."""
     seconds = _SECONDS_AT_LEAST + most_instructions // _INSTRUCTIONS_PER_SECOND if most_instructions else 0
     options = "print_stacktrace=1"
     # LeakSanitizer needs ptrace, which containers forbid; the emitted code has no heap to leak.

@@ -145,7 +145,10 @@ def _stride(tensor: Tensor, axis: int, step: int) -> int:
 
 
 def parts(view: LayerView) -> list[Copy]:
-    """Return the copies of a concatenation. Inputs that already lie in the output's memory need no copy."""
+    """Return the copies of a concatenation.
+
+    Inputs that already lie in the output's memory need no copy.
+    """
     y = view.outputs[0]
     into = logical_strides(y)
     axis = view.op.axis % len(into)

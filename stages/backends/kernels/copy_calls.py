@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calls:
-    """A copy: several calls of one function, each over rows and columns. Strides are (output, input).
+    """A copy: several calls of one function, each over rows and columns.
+
+    Strides are (output, input).
 
     is_run  columns are adjacent in the output and in the input; otherwise they are single bytes
     """
@@ -47,7 +49,10 @@ def calls_of(copy: Copy) -> Calls:
 
 
 def resized(view: LayerView) -> tuple[int, int, int, int]:
-    """Return the images of a resize: number, height, width, bytes per pixel. A plane is an image."""
+    """Return the images of a resize: number, height, width, bytes per pixel.
+
+    A plane is an image.
+    """
     y = view.outputs[0]
     batch, height, width, channels = y.shape
     item_bytes = ITEM_BYTES[y.dtype]

@@ -142,7 +142,10 @@ def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool
 
 
 def _place(path: Path, origin: _Import, root: Path) -> Path | None:
-    """Return the module's path without suffix, or the package's folder. None if it is not kernel code."""
+    """Return the module's path without suffix, or the package's folder.
+
+    None if it is not kernel code.
+    """
     if origin.level:
         start = path.parents[origin.level - 1]
         return start.joinpath(*origin.module.split(".")) if origin.module else start

@@ -44,6 +44,7 @@ def _cached(cls: type[Kernel], files: tuple[str, ...], folder: KernelFolder) -> 
 
 
 def digest(code: dict[str, str]) -> str:
+    """Return 16 hexadecimal digits over named texts."""
     text = "\0".join(f"{name}\0{code[name]}" for name in sorted(code))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
@@ -51,7 +52,7 @@ def digest(code: dict[str, str]) -> str:
 def code_of(
     module: Path, name: str, files: tuple[str, ...], root: Path = _BACKENDS, include: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """Return the code of class `name` in `module` and of its C `files`, by file or `module:definition`.
+    """Return the code of class `name` and its C `files`, by file or `module:definition`.
 
     `root` is the folder of all families, `include` the header folders that the folder's record names.
     """

@@ -194,7 +194,7 @@ def centred_weights(view: LayerView) -> NDArray[np.int16]:
 
 
 def sums(view: LayerView, activation_offset: int) -> Sums:
-    """Return the sums of a convolution or fully connected layer, the depth ordered as in `weight_rows`.
+    """Return the sums of a convolution or fully connected layer, depth as in `weight_rows`.
 
     `activation_offset` is subtracted from activations before the kernel reads them.
     """

@@ -19,6 +19,7 @@ class Fill:
 
     @property
     def runs(self) -> int:
+        """Number of runs."""
         return prod(axis.extent for axis in self.axes)
 
 

@@ -127,7 +127,10 @@ class Kernel(ABC):
         return flat(view) if self.in_place else view
 
     def is_for(self, op: LayerOp) -> bool:
-        """Return whether the kernel computes layers of this kind. `why_not` checks the single layer."""
+        """Return whether the kernel computes layers of this kind.
+
+        `why_not` checks the single layer.
+        """
         is_own = not self.roundings <= _OF_OTHER_SUMS or getattr(op, "rounding", "") in self.roundings
         return op.op in self.ops and is_own
 
@@ -138,7 +141,7 @@ class Kernel(ABC):
         return reason or self.why_not_layer(view, target)
 
     def why_not_layouts(self, view: LayerView) -> str:
-        """Return why the kernel supports none of the tensors' possible layouts, '' if it supports one."""
+        """Return why the kernel supports none of the tensors' possible layouts, or ''."""
         layouts = (*self.layouts, *self.band_layouts)
         for tensor in (*view.inputs, *view.outputs):
             if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in layouts:
@@ -169,7 +172,7 @@ class Kernel(ABC):
         return self.pack(view, params)
 
     def sources_for(self, view: LayerView, params: Any, target: Target) -> tuple[str, ...]:
-        """Return the files to compile for this layer: `sources`, or a selection with generated ones.
+        """Return the files to compile for this layer: `sources`, or a selection and generated ones.
 
         A generated file's name has all that its text depends on (`KernelFolder.generate`), so networks share it.
         """
@@ -204,7 +207,7 @@ class Kernel(ABC):
 
 
 class RowSumKernel(Kernel):
-    """A kernel for a layer that reduces a whole image, such as a global average, by bands of rows.
+    """A kernel that reduces a whole image by bands of rows, such as a global average.
 
     The caller keeps the sums, int32 [channels], between the calls. It fills their bytes with `begin`, calls
     `lower_rows` for each band until each row was added once, then `lower_result`.
@@ -230,7 +233,7 @@ class RowSumKernel(Kernel):
 
     @abstractmethod
     def lower_rows(self, view: LayerView, rows: int, target: Target) -> Lowering:
-        """Return the addition of a band [1, rows, width, channels] to the sums; roles input:0, scratch:sums."""
+        """Add a band [1, rows, width, channels] to the sums; roles input:0, scratch:sums."""
 
     @abstractmethod
     def lower_result(self, view: LayerView, target: Target) -> Lowering:

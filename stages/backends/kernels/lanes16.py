@@ -41,6 +41,7 @@ class Lanes:
         return -(-int(view.op.kernel[1]) // self.taps)
 
     def groups(self, view: LayerView) -> int:
+        """Return the vectors that hold the channels, the last possibly incomplete."""
         return -(-int(view.op.out_channels) // self.group)
 
 

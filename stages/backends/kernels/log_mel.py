@@ -1,4 +1,4 @@
-"""FFT tables of log-mel kernels that compute several butterflies at a time (include/log_mel_lanes.h)."""
+"""FFT tables of log-mel kernels with butterflies in lanes (include/log_mel_lanes.h)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lane_tables(window: Array, fft_length: int, lanes: int, first_bin: int) -> d
 
 
 def _places(points: int) -> Array:
-    """Return where the results of each butterfly of the first stage begin, uint16[points / radix]."""
+    """Return the first result of each butterfly of the first stage, uint16[points / radix]."""
     radix = radices(points)[0]
     places = np.zeros(points // radix, np.uint16)
     places[digit_reversed(points)[::radix]] = np.arange(0, points, radix)

@@ -34,6 +34,7 @@ class Lstm8(Kernel):
     prices: ClassVar[tuple[float, float]]
 
     def chunk(self, target: Target) -> int:
+        """Return the elements that the C function multiplies at once."""
         return 1
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

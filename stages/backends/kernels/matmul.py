@@ -1,4 +1,4 @@
-"""BATCH_MATMUL of int8: code that the kernels of all families share (include/matmul_image.h)."""
+"""BATCH_MATMUL of int8: code that all families share (include/matmul_image.h)."""
 
 from __future__ import annotations
 

@@ -37,13 +37,13 @@ def _families() -> dict[str, str]:
 
 
 def include_path(folder: Path, name: str) -> Path:
-    """Return the folder of headers that the record of `folder` names: `../generic` is found in any family."""
+    """Return the header folder that the record of `folder` names; `../generic` is a family's."""
     other = name.removeprefix("../")
     return path_of(other) if other in _families() else folder / name
 
 
 def kernel_file(folder: Path, name: str) -> Path:
-    """Return the path of a kernel's source or header: `gemm.c` of its folder, or `../generic/windows.c`."""
+    """Return the path of a kernel's file: `gemm.c` of its folder, or `../generic/windows.c`."""
     other, _, file = name.rpartition("/")
     return (include_path(folder, other) if other else folder) / file
 

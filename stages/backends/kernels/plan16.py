@@ -24,6 +24,7 @@ _LARGEST = 1 << 15  # of an activation
 
 
 def up(count: int, unit: int) -> int:
+    """Return the least multiple of `unit` that is at least `count`."""
     return -(-count // unit) * unit
 
 

@@ -24,7 +24,7 @@ POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"
 
 
 class PoolRows(Kernel):
-    """AVERAGE_POOL_2D and MAX_POOL_2D, first over rows into a line of scratch, then over columns.
+    """AVERAGE_POOL_2D and MAX_POOL_2D: over rows into a line of scratch, then over columns.
 
     A window takes kernel + kernel taps instead of kernel * kernel.
 

@@ -1,4 +1,4 @@
-"""Layers of int16 activations with int8 weights as sums of products: code that families share.
+"""Layers of int16 activations with int8 weights as sums of products, for all families.
 
 Each family has C for its sums, `p16_products` of include/products16_image.h. The header describes the rest.
 """

@@ -60,7 +60,10 @@ def folders(names: Iterable[str]) -> dict[str, KernelFolder]:
 
 
 def folders_of(target: Target) -> dict[str, KernelFolder]:
-    """Return the records of the target's folders by name. Raise StageError for an unknown folder."""
+    """Return the records of the target's folders by name.
+
+    Raise StageError for an unknown folder.
+    """
     return {name: folder(name, target.modules).on(target) for name in target.kernels}
 
 

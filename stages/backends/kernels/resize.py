@@ -73,7 +73,10 @@ class Resize8(Kernel):
 
 
 class HalvingResize(Resize8):
-    """Resize with weights in eighths, by halving sums of 16-bit lanes. See include/resize_halves.h."""
+    """Resize with weights in eighths, by halving sums of 16-bit lanes.
+
+    See include/resize_halves.h.
+    """
 
     whole = 8
     parts: ClassVar[float]  # how much longer an element takes where channels are no whole groups

@@ -1,4 +1,4 @@
-"""Tables of FFTs of int16 numbers of a power of two, in the order in which kernels read them."""
+"""Tables of int16 FFTs of a power of two, in the order in which kernels read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stages.ir.arrays import Array
 
 
 def first_places(numbers: int) -> Array:
-    """Return the first result of each butterfly of the first stage, by input (include/rfft16_image.h)."""
+    """Return the first result of each butterfly of stage 1, by input (rfft16_image.h)."""
     radices = factors(numbers)
     places = np.zeros(1, np.int64)
     step = numbers
@@ -67,7 +67,7 @@ def _block_frequencies(numbers: int) -> list[Array]:
 
 
 def _of_stage(numbers: int, size: int, k: Array) -> Array:
-    """Return the factors of inputs 1, 2 and 3 of a stage that combines FFTs of `size` numbers, [3, k]."""
+    """Return the factors of inputs 1, 2, 3 of a stage that combines FFTs of `size`, [3, k]."""
     table = _words(twiddles(numbers, numbers, "int16"))
     return np.stack([table[(numbers // (4 * size) * way * k) % numbers] for way in (1, 2, 3)])
 

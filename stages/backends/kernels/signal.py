@@ -1,4 +1,4 @@
-"""TFLM's signal operators on frames of int16: kernels that the families with 16-bit lanes share."""
+"""TFLM's signal operators on int16 frames: kernels of all families with 16-bit lanes."""
 
 from __future__ import annotations
 
@@ -135,17 +135,15 @@ class Energy16(FrameKernel):
 
 
 class Rfft16(FrameKernel):
-    """FFTs of a power of two.
-
-    `unit`: a frame shorter than the FFT is read in place only if its samples are a multiple of this.
-    """
+    """FFTs of a power of two."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"signal_rfft"})
     sources = ("rfft.c",)
     per_number: ClassVar[float]
 
     @abstractmethod
-    def unit(self, target: Target) -> int: ...
+    def unit(self, target: Target) -> int:
+        """Return the unit: a frame shorter than the FFT is read in place if it is a multiple."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         numbers = view.op.length // 2

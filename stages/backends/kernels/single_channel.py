@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def has_single_channels(op: LayerOp) -> bool:
-    """Return whether each filter reads one channel: the input has one, or each channel is a group."""
+    """Return whether each filter reads one channel: the only one, or that of its group."""
     return isinstance(op, Conv2D) and op.groups == op.in_channels
 
 
 def as_depthwise(view: LayerView) -> LayerView:
-    """Return the layer as DEPTHWISE_CONV_2D if its filters read one channel each, else unchanged.
+    """Return the layer as DEPTHWISE_CONV_2D if each filter reads one channel, else unchanged.
 
     With `groups` groups of m filters, output channel g * m + i reads channel g, as in a depthwise layer with the
     multiplier m. Sums and roundings are equal. Weights [O, kh, kw, 1] in any order become OIHW [O, 1, kh, kw].

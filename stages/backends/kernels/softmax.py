@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class RowSoftmax(Kernel):
-    """Softmax one row at a time, by the table of exponentials. `function` of its C, without the type."""
+    """Softmax one row at a time, by the table of exponentials.
+
+    `function` of its C, without the type.
+    """
 
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"softmax"})

@@ -28,7 +28,7 @@ def whole_windows(view: LayerView, axis: int) -> range:
 
 
 def taps_inside(view: LayerView, axis: int) -> list[int]:
-    """Return for each output row or column how many window rows or columns lie inside the image.
+    """Return how many window rows (columns) of each output row (column) are in the image.
 
     0 for a window outside of the image.
     """

@@ -114,7 +114,7 @@ class WordCopies(Kernel):
 
 
 def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
-    """Return instructions for runs of `size` bytes that start at `multiples` in output and input.
+    """Return instructions for runs of `size` bytes; they start at `multiples` in both buffers.
 
     Both begin at a multiple of `apart` bytes from each other. Elements of one size, up to 8 bytes (bytes: 12), are
     copied at once. Longer runs are merged words, partly written at the ends.

@@ -1,4 +1,4 @@
-"""Build QEMU plug-ins for this machine: the one that counts instructions, and those of targets.
+"""Build QEMU plug-ins for this machine: the counting one, and those of targets.
 
 `python -m stages.backends.qemu.build` builds the counting plug-in now, for the installed emulators; otherwise the first
 run that needs it builds it. The plug-in declares QEMU's interface by hand, so every new build, and every new QEMU, has

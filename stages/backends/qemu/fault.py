@@ -1,4 +1,4 @@
-"""Turn the output of a faulting firmware, the plug-in or QEMU into cause, function and source line."""
+"""Turn the output of a faulting firmware, plug-in or QEMU into cause and source line."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
 
 
 def limit_place(finished: Finished, elf: Path, target: Target, *, whole: bool = False) -> str:
-    """Return where the plug-in ended the program at its instruction limit; '' if something else ended it.
+    """Return where the instruction limit ended the program; '' if something else did.
 
     whole  look for the limit of the whole program instead of the one that the program armed
     """
@@ -88,7 +88,7 @@ def _unknown(output: str) -> str:
 
 
 def _core_fault(output: str, elf: Path, target: Target) -> str:
-    """Return the message for the line of stages/backends/cortex_m/runtime/fault.c; '' without one."""
+    """Return the message for the line of cortex_m/runtime/fault.c; '' without one."""
     found = _FAULT.search(output)
     if found is None:
         return ""
@@ -104,7 +104,7 @@ def _core_fault(output: str, elf: Path, target: Target) -> str:
 
 
 def _signal(output: str, elf: Path, target: Target) -> str:
-    """Return the message for the line of stages/backends/aarch64/runtime/fault.c; '' without one."""
+    """Return the message for the line of aarch64/runtime/fault.c; '' without one."""
     found = _SIGNAL.search(output)
     if found is None:
         return ""
@@ -132,6 +132,6 @@ def _called_from(pc: int, lr: int, elf: Path, target: Target) -> str:
 
 
 def _before(output: str) -> int:
-    """Return the start of the last block before the fault handler, if the core did not save the address."""
+    """Return the start of the last block before the fault handler, if no address was saved."""
     found = _BEFORE.search(output)
     return int(found[1], 16) if found else 0

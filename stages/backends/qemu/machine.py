@@ -1,4 +1,4 @@
-"""Memory of a QEMU machine, read from its monitor, for errors about a memory map that does not fit."""
+"""Memory of a QEMU machine, read from its monitor, for errors about a wrong memory map."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def machine_memory(command: str, machine: str, *devices: str) -> list[tuple[int,
 
 
 def without_memory(target: Target) -> str:
-    """Return why no firmware can run: regions of the target where its machine has no memory; '' if none."""
+    """Return why no firmware can run: regions where the machine has no memory; '' if none."""
     simulator = target.simulator
     if not simulator.machine or target.memory is None:
         return ""

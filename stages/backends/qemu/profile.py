@@ -26,7 +26,7 @@ _SHOWN = 25
 
 
 def profile(elf: Path, target: Target, inputs: Path, *, timeout: float = 600) -> Counter[str]:
-    """Return instructions by function, with harness and start-up, without the counter's own cost."""
+    """Return instructions by function, with harness and start-up, without the counter itself."""
     with temporary_folder("profile") as folder:
         shutil.copy(inputs, folder / "inputs.bin")
         blocks = folder / "blocks"
@@ -39,7 +39,7 @@ def profile(elf: Path, target: Target, inputs: Path, *, timeout: float = 600) ->
 
 
 def by_function(elf: Path, blocks: str) -> Counter[str]:
-    """Sum the plug-in's lines {address (hex), instructions, runs} by the function of each block.
+    """Sum the plug-in's lines {address (hex), instructions, runs} by function of each block.
 
     A block never spans a branch, so it lies in one function.
     """

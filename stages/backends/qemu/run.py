@@ -32,8 +32,9 @@ def tools(target: Target) -> tuple[Tool, ...]:
 def qemu_command(
     elf: Path, target: Target, *, profile: Path | None = None, most_instructions: int = 0, timed: bool = False
 ) -> list[str]:
-    """Return the command line that runs `elf` and counts. `profile` is a file for the runs of each block.
+    """Return the command line that runs `elf` and counts.
 
+    `profile` is a file for the runs of each block.
     With `timed` it estimates cycles too, as `run` says.
 
     The plug-in is built when it is missing. Raises StageError when the target names no emulator.

@@ -65,7 +65,10 @@ class DotGemm(TileProduct):
 
     @classmethod
     def _declared(cls) -> InstructionSet:
-        """Return the instructions. Raise StageError for a wrong declaration, or one without a dot product."""
+        """Return the instructions.
+
+        Raise StageError for a wrong declaration, or one without a dot product.
+        """
         declared = load(cls.declaration)
         for operation in OPERATIONS:
             expressions = declared.operations_on(32).get(operation, ([], ()))[1]

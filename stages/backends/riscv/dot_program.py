@@ -168,7 +168,7 @@ class _DotSteps(MatrixSteps):
                 p("sb", total, p.at(rows[i], j))
 
     def _multiply_high(self, total: Register, multiplier: Register, lower: Register, upper: Register) -> None:
-        """The sum times the multiplier, without its low 31 bits, rounded; 32 bits and not rounded for "once"."""
+        """The sum times the multiplier, rounded, without its low 31 bits (32 and cut off: "once")."""
         p = self.program
         if self.variant.rounding == "once":
 

@@ -1,1 +1,1 @@
-"""Shared by all simulators: starting a program, its limits, cycle counters, source lines of addresses."""
+"""Shared by all simulators: start of a program, limits, cycle counters, source lines."""

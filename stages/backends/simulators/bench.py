@@ -1,4 +1,4 @@
-"""Compile C files with a `main`, run them on a target's simulator, and read their output and counts.
+"""Compile C files with a `main`, run them on a target's simulator, read output and counts.
 
 For tests of kernels and for measuring their cost. The C side includes `bench.h`: printf works, `BENCH(name, call)`
 counts instructions.
@@ -26,7 +26,7 @@ _COUNT = re.compile(r"^COUNT (\S+) (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class BenchRun:
-    """Result of a program: `stdout`, instructions by the name given to BENCH, and the files it wrote."""
+    """Result of a program: `stdout`, instructions by BENCH name, and files that it wrote."""
 
     stdout: str
     counts: dict[str, int]
@@ -44,7 +44,7 @@ def compile_and_run_c(
     outputs: Sequence[str] = (),
     timeout: float = 120,
 ) -> BenchRun:
-    """Compile `sources` and the text `main` (C with `int main(void)`), run them, and return the result.
+    """Compile `sources` and the text `main` (C with `int main(void)`), run them, return output.
 
     `files` are put into the program's current directory (`board_open_read`); `outputs` are read back from it.
     Compiled as gnu11 with -Wall -Wextra -Werror. Raises StageError when it does not compile, traps, or ends

@@ -23,7 +23,7 @@ def read_sources(folder: Path) -> dict[str, bytes]:
 
 
 def key_of(sources: Mapping[str, bytes], identity: Sequence[str]) -> str:
-    """Return 16 hexadecimal digits over the sources and everything else that decides the result."""
+    """Return 16 hexadecimal digits over the sources and all else that decides the result."""
     digest = hashlib.sha256()
     for name, content in sources.items():
         digest.update(name.encode() + b"\0" + content + b"\0")
@@ -38,7 +38,7 @@ def first_line_of_version(program: str) -> str:
 
 
 def built_once(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, Path], None]) -> Path:
-    """Return `library`; `build(folder of the sources, output file)` makes it if it is missing or damaged.
+    """Return `library`; if missing or damaged, `build(source folder, output file)` makes it.
 
     The library appears only when it is complete. The parent of its folder has the lock. Remains of killed builds there
     are removed.

@@ -1,4 +1,4 @@
-"""The interface of a plug-in's simulator: an object SIMULATOR in a module that targets name."""
+"""The interface of a plug-in's simulator: object SIMULATOR in a module that targets name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SimulatorPlugin(Protocol):
-    """A simulator that runs an ELF file, as `stages.backends.simulators.program.run_program` does."""
+    """A simulator that runs an ELF file, as `simulators.program.run_program` does."""
 
     def tools(self, target: Target) -> tuple[Tool, ...]:
         """Return the programs and packages that `run` needs. Their versions are in the key."""

@@ -44,8 +44,9 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     cpu_seconds: int = 0,
 ) -> Finished:
-    """Run a process to its end. Raises StageError if it does not start or exceeds `timeout` seconds.
+    """Run a process to its end.
 
+    Raises StageError if it does not start or exceeds `timeout` seconds.
     A process that exceeds the timeout is killed. After `cpu_seconds` of processor time (0: never) SIGXCPU ends it.
     """
     # Output goes to files: a pipe that nobody empties while we watch would stop the program.

@@ -1,4 +1,4 @@
-"""Run a program on a target's simulator: one call for Spike, QEMU and the machine that builds."""
+"""Run a program on a target's simulator: Spike, QEMU, or the build machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_program(
     watch: Callable[[], None] = lambda: None,
     timed: bool = False,
 ) -> Finished:
-    """Run `elf` with `folder` as current directory; `watch` is called twice a second while it runs.
+    """Run `elf` in `folder`; `watch` is called twice a second while it runs.
 
     `most_instructions` limits the whole program (0: no limit). Without a counter the limit is the processor time of
     that number of instructions at a slow pace.
@@ -57,14 +57,17 @@ def run_program(
 
 
 def _simulator(target: Target) -> SimulatorPlugin:
-    """Return the simulator's module. It is imported by name, so that a key has the code of one simulator."""
+    """Return the simulator's module.
+
+    It is imported by name, so that a key has the code of one simulator.
+    """
     module = _MODULES.get(target.simulator.kind)
     simulator: SimulatorPlugin = simulator_of(target) if module is None else import_module(module)
     return simulator
 
 
 def code_patterns(target: Target) -> tuple[str, ...]:
-    """Return globs, relative to Firmline's folder, of the code that runs a program for the target."""
+    """Return globs, below Firmline's folder, of the code that runs a program for the target."""
     kind = target.simulator.kind
     module = _MODULES.get(kind)
     if module is None:

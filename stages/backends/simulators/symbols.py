@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def place(address: int, elf: Path, target: Target) -> str:
-    """Return `function, file:line` of an address; the address itself if the file has no function there."""
+    """Return `function, file:line` of an address, or the address if it is in no function."""
     addr2line = binutil(target, "addr2line")
     function, line = run_command([addr2line, "-f", "-e", str(elf), hex(address)], "addr2line").splitlines()[:2]
     if function == "??":
@@ -28,13 +28,13 @@ def in_memory(address: int, target: Target) -> bool:
 
 
 def is_below_stack(address: int, target: Target, slack: int = 4096) -> bool:
-    """Return whether an address lies just below the stack's region, where a stack overflow writes."""
+    """Return whether an address is just below the stack's region, where an overflow writes."""
     bottom = target.memory.region_of("stack").origin if target.memory is not None else 0
     return bottom - slack <= address < bottom
 
 
 def stack_remedy(target: Target) -> str:
-    """Return the last line of a message about a stack overflow; '' if the operating system has the stack."""
+    """Return the last line of a stack overflow's message; '' if the system has the stack."""
     if target.memory is None:
         return ""
     where = f"in the recipe or of {target.name} in pipeline.yaml"

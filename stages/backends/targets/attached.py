@@ -40,7 +40,7 @@ class Dma(StrictModel):
     queue: int = Field(default=4, ge=1, le=256)
 
     def cycles(self, runs: int, count: int) -> int:
-        """Return the cycles of a transfer of `runs` runs with `count` bytes in total, once it has begun."""
+        """Return the cycles of a started transfer of `runs` runs with `count` bytes in total."""
         return self.fixed_cycles + runs * self.run_cycles + -(-count // self.bytes_per_cycle)
 
 
@@ -62,7 +62,7 @@ class Attached(StrictModel):
 
 
 class Engine(Attached):
-    """An attached accelerator as the stages see it, with the bytes of its memory that a network may use."""
+    """An attached accelerator for stages, with the bytes of memory that a network may use."""
 
     bytes: int
 

@@ -73,7 +73,10 @@ class Board(StrictModel):
 
 
 class Catalogue(StrictModel):
-    """Cores, boards and timing models by name, and the remote store. No board has the name of a core."""
+    """Cores, boards and timing models by name, and the remote store.
+
+    No board has the name of a core.
+    """
 
     schema_version: Literal[1] = Field(alias="schema")
     cores: dict[Name, Core]
@@ -103,7 +106,10 @@ class Catalogue(StrictModel):
         return self
 
     def targets(self) -> dict[str, Target]:
-        """Return all cores, then all boards, by name. Raises KeyError for an unknown core or timing model."""
+        """Return all cores, then all boards, by name.
+
+        Raises KeyError for an unknown core or timing model.
+        """
         found = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
         found |= {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
         return {name: self._timed(target) for name, target in found.items()}

@@ -1,4 +1,4 @@
-"""`flash:` of a board: the memory of code and constants, with its wait states, prefetch and caches."""
+"""`flash:` of a board: memory of code and constants, its wait states, prefetch, caches."""
 
 from __future__ import annotations
 

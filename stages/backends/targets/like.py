@@ -20,8 +20,9 @@ KINDS = {"cores": "core", "boards": "board", "timings": "timing model"}
 
 
 def written_out(data: Any) -> Any:
-    """Return the content with every `like` resolved. Values that are not mappings are returned unchanged.
+    """Return the content with every `like` resolved.
 
+    Values that are not mappings are returned unchanged.
     Raises the error of `mistake` for an unknown name, for a circle, and for a chain of more than MOST_LIKE entries.
     """
     if not isinstance(data, Mapping):
@@ -60,7 +61,7 @@ def _written_out(kind: str, name: str, entries: Mapping[str, Any]) -> Any:
 
 
 def _refuse_misspelt(base: Any, over: Any, other: str, at: tuple[str, ...]) -> None:
-    """Refuse a new entry whose name is close to one of `other` and which lacks what all of those have."""
+    """Refuse a new entry that looks like a misspelt one: a close name, and common keys missing."""
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return
     beside = {key: value for key, value in base.items() if isinstance(value, Mapping)}

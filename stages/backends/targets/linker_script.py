@@ -78,7 +78,7 @@ def _apart(text: str, part: Literal["weights", "arena"], memory: Memory, but: Co
 
 
 def start_flags(memory: Memory | None) -> tuple[str, ...]:
-    """Return macros that tell the start-up code about a memory map other than one ROM and one RAM.
+    """Return macros for the start-up code, for memory maps other than one ROM and one RAM.
 
     `OTHER_REGIONS` has `OTHER(number, access)` for each region other than those of code and data. Symbols of the script
     give the bounds, so the same object files can be linked for the board and for the simulator's machine. `COPIED` has

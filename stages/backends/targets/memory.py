@@ -68,7 +68,7 @@ Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterVali
 
 
 class Region(StrictModel):
-    """A memory region: first address, length in bytes, what it may hold, and its speed (0 is the fastest).
+    """A memory region: address, length in bytes, contents, and speed (0 is the fastest).
 
     By default `rom` holds code, constants and weights, and `ram` holds data, stack and arena. `same_as` names a region
     that is the same memory at other addresses. Both share one capacity.
@@ -101,6 +101,7 @@ class Region(StrictModel):
         return "code" in self.holds
 
     def contains(self, address: int) -> bool:
+        """Return whether the address lies in the region."""
         return self.origin <= address < self.end
 
     @model_validator(mode="after")
@@ -218,7 +219,10 @@ class Memory(StrictModel):
         return self.__pydantic_extra__
 
     def bytes_of(self, *, written: bool) -> int:
-        """Return the bytes of all memory that is written, or only read. Memory with two addresses counts once."""
+        """Return the bytes of all memory that is written, or only read.
+
+        Memory with two addresses counts once.
+        """
         regions = (region for region in self.regions.values() if region.is_written == written and not region.same_as)
         return sum(region.length for region in regions)
 
@@ -232,15 +236,15 @@ class Memory(StrictModel):
         return sorted(able, key=lambda name: self.regions[name].speed)
 
     def home(self, part: Section) -> str:
-        """Return the name of the region that holds a section; for weights and arena the first choice."""
+        """Return the region that holds a section; for weights and arena the first choice."""
         return self.homes(part)[0]
 
     def capacities(self, part: Section) -> tuple[Capacity, ...]:
-        """Return the capacity for weights or arena in each region that may hold them, the fastest first."""
+        """Return the capacity for weights or arena of each region with them, the fastest first."""
         return tuple(self._capacity(name, part) for name in self.homes(part))
 
     def loaded_from(self, region: str) -> str:
-        """Return the region that weights in `region` are copied from at start; '' if they are not copied.
+        """Return the region from which weights in `region` are copied at start; '' if none.
 
         The region of other constants if it may hold weights, else the fastest read-only region that may.
         """
@@ -266,7 +270,7 @@ class Memory(StrictModel):
         return next((name for name, region in self.regions.items() if region.contains(address)), None)
 
     def beyond(self, bits: int) -> Iterator[tuple[str, str]]:
-        """Return the regions whose end exceeds an address of `bits` bits, by name, each with the reason."""
+        """Return the regions that end above an address of `bits` bits, each with the reason."""
         for name, region in self.regions.items():
             if region.end > 1 << bits:
                 yield name, f"{region.addresses}, goes beyond what {bits} bits can address"

@@ -56,7 +56,10 @@ def as_stack(value: object) -> object:
 
 
 def with_stack(target: Target, rule: StackRule | None) -> Target:
-    """Return the target with the recipe's stack. Raises StageError, at the rule, for an impossible one."""
+    """Return the target with the recipe's stack.
+
+    Raises StageError, at the rule, for an impossible one.
+    """
     if rule is None:
         return target
     if target.memory is None:

@@ -1,4 +1,4 @@
-"""Files of plug-ins that a target uses: simulator plug-ins, kernel folders, accelerators, simulators."""
+"""Files of plug-ins that a target uses: kernels, accelerators, simulators, their plug-ins."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def kernel_code(target: Target) -> dict[str, Path]:
 
 
 def accelerator_code(target: Target) -> dict[str, Path]:
-    """Return the files of an accelerator that is not built in, without its device (`device_code`)."""
+    """Return the files of a plug-in accelerator, without its device (`device_code`)."""
     name = "" if target.accelerator is None else f"accelerators/{target.accelerator.kind}"
     place = target.places.get(name)
     if place is None:

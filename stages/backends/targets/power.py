@@ -1,4 +1,4 @@
-"""`power:` of a board: the current that its data sheet states, and the energy of an inference."""
+"""`power:` of a board: its current by data sheet, and the energy of an inference."""
 
 from __future__ import annotations
 

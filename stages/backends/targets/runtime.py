@@ -1,4 +1,4 @@
-"""The run-time code that an architecture family adds to a firmware: start-up, host I/O, linker script.
+"""The run-time code of an architecture family: start-up, host I/O, linker script.
 
 A family is a folder `stages/backends/<family>/` with a package `runtime` that has `runtime(target) -> Runtime`. A new
 family changes nothing else. A family that runs on boards has for these
@@ -53,7 +53,7 @@ class Runtime:
 
 
 def runtime_for(target: Target, *, debugged: bool = False) -> Runtime:
-    """Return the runtime of the target's family, for a simulator or, with `debugged`, for a board.
+    """Return the runtime of the target's family, for a simulator or (`debugged`) a board.
 
     Raises StageError if the family has no folder here, or with `debugged` if it does not run on boards.
     """
@@ -100,7 +100,10 @@ def code_patterns(target: Target) -> tuple[str, ...]:
 
 
 def linker_script(template: Path, target: Target) -> str:
-    """Return a family's linker script for the target's memory map. Raises StageError without a map."""
+    """Return a family's linker script for the target's memory map.
+
+    Raises StageError without a map.
+    """
     if target.memory is None:
         message = f"target {target.name}: family {target.family} needs `memory:` with rom, ram and stack"
         raise StageError(message, at=("target",))

@@ -56,7 +56,7 @@ class Compiler(StrictModel):
 
 
 class Device(StrictModel):
-    """A device of the simulated machine, by the name that the simulator or one of its plug-ins gives it.
+    """A device of the simulated machine, as the simulator or a plug-in of it names it.
 
     Spike: `--device=NAME,BASE,key=value`; the plug-in gets the base address (if there is one) and the parameters as
     texts. QEMU: `-device NAME,key=value`.
@@ -141,7 +141,7 @@ class Core(StrictModel):
 
     @property
     def features(self) -> frozenset[str]:
-        """Features that kernels may require: family, parts of the ISA, extensions with and without version.
+        """Features that kernels may require: family, ISA parts, extensions (with version too).
 
         Examples: `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`; `vlen` for a core with the field.
         """
@@ -192,7 +192,7 @@ class Core(StrictModel):
 
 
 class BoardFacts(StrictModel):
-    """Facts about a board for reports: the maker's `title`, `clock` in Hz, `source` of both, and `power`."""
+    """Facts about a board for reports: `title`, `clock` in Hz, `source` of both, `power`."""
 
     title: str
     clock: int | None = None

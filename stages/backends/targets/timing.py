@@ -1,4 +1,4 @@
-"""Timing models (`timings:` in YAML): the cycles of a core's instructions, as its manual states them.
+"""Timing models (`timings:` in YAML): cycles of a core's instructions, by its manual.
 
 A model sorts instructions into classes by mnemonic. It has the cycles of each class, and the cycles that certain pairs
 of consecutive instructions cost or save. If a manual leaves a figure open, the model has a range: [least, estimate,
@@ -44,7 +44,7 @@ def _parse_amount(value: object) -> object:
 
 @cache
 def decoders() -> dict[str, str]:
-    """Return the architecture family of each decoder `stages/backends/<family>/decode_<instructions>.py`."""
+    """Return the family of each decoder `stages/backends/<family>/decode_<instructions>.py`."""
     paths = sorted(_BACKENDS.glob("*/decode_*.py"))
     return {path.stem.removeprefix("decode_"): path.parent.name for path in paths}
 
@@ -139,14 +139,17 @@ class Pair(StrictModel):
 
 
 class Together(StrictModel):
-    """Classes that may issue in the same cycle: one of `first` before one of `then`. `*` is any class."""
+    """Classes that may issue in the same cycle: one of `first` before one of `then`.
+
+    `*` is any class.
+    """
 
     first: tuple[str, ...] = Field(min_length=1)
     then: tuple[str, ...] = Field(min_length=1)
 
 
 class Pipeline(StrictModel):
-    """`pipeline:` of a timing model: which instructions an in-order core issues in the same cycle.
+    """`pipeline:` of a timing model: instructions that an in-order core issues together.
 
     width     most instructions issued in a cycle
     units     how many there are of each unit
@@ -222,7 +225,7 @@ class Timing(StrictModel):
                     raise mistake(f"there is no class {name!r}; there are {known}", *at, side, place)
 
     def resolved(self, values: Mapping[str, Cycles] | None = None) -> Timing:
-        """Return the model with figures instead of names of parameters; `values` replace figures by name."""
+        """Return the model with figures for parameter names; `values` replace figures by name."""
         figures = {name: parameter.cycles for name, parameter in self.parameters.items()} | dict(values or {})
         classes = {name: _with_figures(rule, figures, "classes", name) for name, rule in self.classes.items()}
         pairs = tuple(_with_figures(pair, figures, "pairs", number) for number, pair in enumerate(self.pairs))

@@ -30,7 +30,7 @@ def vector_bits(isa: str) -> int:
 
 
 def _letters(isa: str) -> tuple[str, ...]:
-    """Return the extensions of an ISA string: the letters of its first part, and its other parts."""
+    """Return the extensions of an ISA string: letters of its first part, and other parts."""
     base, *others = isa.lower().split("_")
     return (*base.removeprefix("rv"), *others)
 

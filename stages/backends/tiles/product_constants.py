@@ -23,7 +23,7 @@ def weights(view: LayerView, depth: int, blocks: Blocks) -> np.ndarray:
 
 
 def channels(view: LayerView, blocks: Blocks, rounding: str) -> np.ndarray:
-    """Return int32 []: for each block its biases, multipliers and right shifts (and more, see `parts_of`)."""
+    """Return int32 []: by block its biases, multipliers, right shifts (and more, `parts_of`)."""
     flat = weight_rows(view, generic.signed_weights(view)[0])
     zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
     bias, multiplier, shift = generic.channels(view, flat, weight_zero_point(view), zero_point).T

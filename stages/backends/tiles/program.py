@@ -137,8 +137,9 @@ class Program:
         self._lines.append(_Line(text, comment, reads, writes))
 
     def encoded(self, encoding: str, *operands: Register, mnemonic: str) -> None:
-        """Add an instruction that the assembler does not know. It may read its result, the first operand.
+        """Add an instruction that the assembler does not know.
 
+        It may read its result, the first operand.
         `encoding` has a field {0}, {1}, ... for the number of each operand's register.
         """
         shown = f"{mnemonic} {', '.join(map(str, operands))}"
@@ -187,7 +188,10 @@ class Program:
         self._lines.append(_Line(text, "", _registers_of(operands)))
 
     def text(self) -> str:
-        """Return the function as GNU assembly for the C preprocessor. Raise ValueError if registers run out."""
+        """Return the function as GNU assembly for the C preprocessor.
+
+        Raise ValueError if registers run out.
+        """
         while isinstance(names := self._assigned(), Register):
             self._keep_on_stack(names)
         convention = self.convention
@@ -238,7 +242,7 @@ class Program:
         return {register: (begin, end) for register, (begin, end) in intervals.items() if end >= 0}
 
     def _assigned(self) -> dict[Register, str] | Register:
-        """Return the physical register of each virtual one, the first of a group; or one to keep on the stack."""
+        """Return each virtual register's physical one (a group's first), or one for the stack."""
         intervals = self._intervals()
         fixed = zip((self[argument] for argument in self.arguments), self.convention.arguments, strict=False)
         names = {register: name for register, name in fixed if register in intervals}
@@ -265,7 +269,10 @@ class Program:
         return None
 
     def _rarest(self, register: Register, rivals: Sequence[Register]) -> Register:
-        """Return the register with the fewest uses. Raise ValueError if none can be kept on the stack."""
+        """Return the register with the fewest uses.
+
+        Raise ValueError if none can be kept on the stack.
+        """
         place = {line: number for number, line in enumerate(self._lines)}
         loops = [(place[first], place[last]) for first, last in self._loops]
 

@@ -1,1 +1,1 @@
-"""Estimated cycles: a firmware's disassembly, a timing model, and the table that simulators read."""
+"""Estimated cycles: disassembly, timing model, and the table that simulators read."""

@@ -25,7 +25,7 @@ def accuracy(model: str) -> dict[str, Any] | None:
 
 
 def accuracy_text(found: Mapping[str, Any] | None) -> str:
-    """Return `on silicon: 56 rows, 37 held out, mean error 7 %, worst 15 %`, or `not compared with silicon`."""
+    """Return `on silicon: 56 rows, 37 held out, mean error 7 %, …` or `not compared …`."""
     if found is None:
         return "not compared with silicon"
     rows = f"{found['rows']} row{'s' if found['rows'] > 1 else ''}"

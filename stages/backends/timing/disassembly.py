@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"\s+[@#;] .*$|\s*<[^>]*>")
 
 @dataclass(frozen=True)
 class Line:
-    """An instruction as text, without its address and bytes; `function` is the last symbol before it."""
+    """An instruction as text, without address and bytes; `function` is the last symbol."""
 
     address: int
     size: int

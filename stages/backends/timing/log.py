@@ -21,7 +21,7 @@ Counts = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Reading:
-    """Totals up to a reading of the counter; `untimed` is the last instruction without cycles, or 0."""
+    """Totals at a reading of the counter; `untimed` is the last uncounted instruction, or 0."""
 
     instructions: int
     cycles: tuple[float, float, float]
@@ -51,7 +51,7 @@ def intervals(log: Sequence[Reading]) -> list[Interval]:
 
 
 def interval_counts(counts: bytes) -> list[dict[int, Counts]]:
-    """Return how often instructions ran between each reading and the next, by number in the table.
+    """Return executions between each reading and the next, by instruction number.
 
     `counts` is the file COUNTS of a run whose table was made with `counts=True`.
     """

@@ -91,7 +91,7 @@ def kinds_of(instructions: Iterable[Instruction], model: Timing) -> list[str]:
 def estimated(
     instructions: Sequence[Instruction], kinds: Sequence[str], counts: Mapping[int, Counts], model: Timing
 ) -> float:
-    """Return the estimated cycles of a run; `counts` has the executions of instructions, by number.
+    """Return the estimated cycles of a run; `counts` has executions by instruction number.
 
     The model's parameters are resolved.
     """

@@ -83,8 +83,9 @@ def run_command(
     packages: Sequence[str] = (),
     shown: Callable[[str], str] = str,
 ) -> str:
-    """Return the standard output of a tool. Raises CommandFailed with its first errors, or StageError.
+    """Return the standard output of a tool.
 
+    Raises CommandFailed with its first errors, or StageError.
     `packages` of the compiler and its C library are for the hint if the library is missing. `shown` converts the
     printed text before errors are extracted from it.
     """
@@ -196,8 +197,9 @@ def link(
     map_file: Path | None = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Link `objects` into `elf`. Raises CommandFailed, whose `output` shows an overflowing region.
+    """Link `objects` into `elf`.
 
+    Raises CommandFailed, whose `output` shows an overflowing region.
     Files below the folder of `elf` are named relative to it, so that the map does not depend on its location.
     """
     folder = elf.parent

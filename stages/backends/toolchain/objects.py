@@ -47,7 +47,7 @@ class ObjectCache:
         out: Path,
         compile_to: Callable[[Path], None],
     ) -> bool:
-        """Write the object of `source` to `out`; return False if a key cannot describe the source completely.
+        """Write the object of `source` to `out`; return False if no key can describe the source.
 
         `arguments` are the compiler's, without input and output; `include` are folders of headers. `compile_to(file)`
         compiles the source if the store lacks the object.

@@ -1,4 +1,4 @@
-"""Quality of kernel selection: the selected kernel against the best one, with every call counted."""
+"""Quality of kernel selection: the selected kernel against the best, all counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class ChoiceQuality:
 
 
 def rate_choices(networks: Sequence[tuple[str, Graph, PassContext]], count: Count) -> list[ChoiceQuality]:
-    """Return the quality for all networks, the worst first. Raises the errors of `count` and of tensorize."""
+    """Return the quality for all networks, the worst first.
+
+    Raises the errors of `count` and of tensorize.
+    """
     results = []
     everything: dict[Call, KernelCall] = {}
     for _, graph, setting in networks:
@@ -65,7 +68,7 @@ def rate_choices(networks: Sequence[tuple[str, Graph, PassContext]], count: Coun
 
 
 def all_calls(graph: Graph, setting: PassContext) -> Iterator[KernelCall]:
-    """Yield the kernel calls of a network's layers, in all forms and layouts that tensorize compares."""
+    """Yield the kernel calls of a network's layers, in all forms and layouts of tensorize."""
     base, _ = reduced(graph, setting)
     for form in (base, with_all_equivalents(base)):
         for view in layout_variants(form, setting):

@@ -71,7 +71,10 @@ class Network:
 
     @classmethod
     def of(cls, name: str, spec: OpModel, layout: LayoutConfig, tensorize: TensorizeConfig) -> Network:
-        """Build the model and its integer graph. Raises StageError for options that contradict each other."""
+        """Build the model and its integer graph.
+
+        Raises StageError for options that contradict each other.
+        """
         data = build(spec)
         info = read(data, spec.op)
         with _TVM:
@@ -96,7 +99,7 @@ class Network:
 
     @property
     def elements(self) -> int:
-        """Elements of the largest input or output: the size of operators without multiply-accumulates."""
+        """Elements of the largest input or output: the size of operators without MACs."""
         return max(self.graph.tensors[name].elements for name in (*self.graph.inputs, *self.graph.outputs))
 
 
@@ -117,7 +120,7 @@ def count(
     progress: Callable[..., None] = no_progress,
     begin: Begin | None = None,
 ) -> Iterator[Counted]:
-    """Yield the count of each network that fits the target's memory, one firmware after the other.
+    """Yield the count of each network that fits the target's memory, one after the other.
 
     `counter` counts candidate kernels. With `begin` (see `results`), workers count the networks.
     Raises StageError if a network's outputs differ from LiteRT's.

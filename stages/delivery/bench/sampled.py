@@ -1,4 +1,4 @@
-"""Randomly sampled layers, of all kinds with more than one kernel, to test the selection of kernels.
+"""Random layers of all kinds with several kernels, to test the selection of kernels.
 
 Sizes are typical of microcontrollers. Rare options are sampled as often as common ones.
 """
@@ -50,7 +50,7 @@ def _fits(spec: OpModel) -> bool:
 
 
 def _channels(random: Random) -> int:
-    """Return mostly multiples of eight, as in networks, and sometimes a number that fits no register."""
+    """Return mostly multiples of eight, as in networks; at times one that fits no register."""
     usual = random.choice((8, 16, 24, 32, 40, 48, 64, 72, 96, 128, 160, 256))
     return random.choice((usual, usual, random.choice((4, 12, 20, 36, 44, 172)), random.randint(1, 70)))
 

@@ -1,4 +1,4 @@
-"""Instructions of each layer over the inferences of a run, beside their bound for any input."""
+"""Instructions of each layer in a run's inferences, beside the bound for any input."""
 
 from __future__ import annotations
 

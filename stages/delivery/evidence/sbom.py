@@ -85,7 +85,10 @@ def _network(release: Release) -> dict[str, Any]:
 
 
 def _library(library: Library) -> dict[str, Any]:
-    """Return a library of the toolchain. Its scope is `excluded` if the firmware has no object of it."""
+    """Return a library of the toolchain.
+
+    Its scope is `excluded` if the firmware has no object of it.
+    """
     return {
         "type": "library",
         "bom-ref": f"library {library.name}",

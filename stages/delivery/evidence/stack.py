@@ -225,7 +225,7 @@ _LIST = re.compile(r"\{([^}]*)\}")
 
 
 def _riscv(mnemonic: str, operands: str) -> int | None:
-    """Return by how many bytes an instruction lowers the stack pointer, None if a register decides."""
+    """Return the bytes by which an instruction lowers the stack; None if a register decides."""
     if mnemonic not in ("add", "addi", "sub", "c.addi", "c.addi16sp"):
         return 0
     if _REGISTER.match(operands):

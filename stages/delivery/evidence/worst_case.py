@@ -55,7 +55,7 @@ class Bound:
 
 @dataclass
 class Code:
-    """The instructions of a program by number, in the order of memory, and where control goes after each.
+    """The instructions of a program in memory order, and where control goes after each.
 
     next       numbers of the instructions that may follow; calls continue after their return
     jumps      numbers of the instructions that jump to an instruction, without calls

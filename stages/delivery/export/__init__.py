@@ -1,1 +1,1 @@
-"""Export of the emitted sources into other build systems (`doit export`): one form for each."""
+"""Export of the emitted sources into other build systems (`doit export`), by form."""

@@ -1,4 +1,4 @@
-"""Content of an export in all forms: networks, sources with unique names, and facts for the templates."""
+"""Content of all export forms: networks, uniquely named sources, facts for templates."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ class Content:
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Return the variables of the templates. With one network, those about it are at the top level too."""
+        """Return the variables of the templates.
+
+        With one network, those about it are at the top level too.
+        """
         networks = [network.facts() for network in self.networks]
         several = len(networks) > 1
         has_regions = any(len(network.model["blocks"]) > 2 for network in self.networks)

@@ -32,7 +32,7 @@ def identifier(name: str) -> str:
 def renamed(
     sources: Mapping[str, bytes], symbols: Iterable[str], prefix: str, prefixes: Iterable[str] = ()
 ) -> dict[str, bytes]:
-    """Give global symbols the prefix, by macros in `symbols.h`, unless they have it or one of `prefixes`.
+    """Prefix global symbols by macros in `symbols.h`, unless they have one of `prefixes`.
 
     sources  files by path: C, headers, preprocessed assembly and others
     symbols  functions and variables that the objects define

@@ -1,4 +1,4 @@
-"""One network of an export: its description, its test, and the variables of the templates about it."""
+"""One network of an export: description, test, and variables of its templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find export forms: packages in `stages/delivery/export/forms` that define FORM, and plug-ins."""
+"""Find export forms: packages with FORM in delivery/export/forms, and plug-ins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def names() -> list[str]:
 
 
 def form_of(name: str, outside: Mapping[str, Form] | None = None) -> Form:
-    """Return the form with this name; `outside` are plug-ins. Raises StageError with the known names."""
+    """Return the form with this name; `outside` are plug-ins.
+
+    Raises StageError with the known names.
+    """
     outside = outside or {}
     if name in outside:
         return outside[name]

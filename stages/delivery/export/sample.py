@@ -20,7 +20,7 @@ _PER_LINE = 16
 
 @dataclass(frozen=True)
 class Sample:
-    """A test of the network: its name, and for each step the values of each input and output, flat."""
+    """A test of the network: name, and flat values of each input and output, by step."""
 
     name: str
     inputs: Sequence[Sequence[np.ndarray]]
@@ -33,8 +33,9 @@ class Sample:
 
 
 def sample(simulated: Path, model: Mapping[str, Any], skipped: Sequence[str] = ()) -> Sample:
-    """Return the first inference, preferably from a file. With state, return the start of its sequence.
+    """Return the first inference, preferably from a file.
 
+    With state, return the start of its sequence.
     `skipped` are names of inferences that verify could not check. Raises StageError if there are no others.
     """
     described = json.loads((simulated / "inputs.json").read_text())

@@ -1,4 +1,4 @@
-"""Arenas that several networks of an export share: one memory of the largest size for each region."""
+"""Arenas that networks of an export share: memory of the largest size, by region."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def shared_arenas(name: str, networks: Sequence[Network]) -> tuple[SharedArena, 
 
 
 def init_arguments(network: Network, shared: Sequence[SharedArena]) -> str:
-    """Return the arguments of the network's init: its arenas, its state, then its blob of weights."""
+    """Return the arguments of the network's init: arenas, state, blob of weights."""
     of_region = {arena.region: arena.symbol for arena in shared}
     symbols = [of_region[block["region"]] for block in network.arenas]
     symbols += [network.model["state"]["symbol"]] if network.is_stateful else []

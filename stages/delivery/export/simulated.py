@@ -1,4 +1,4 @@
-"""Start-up code, linker script and command to run an exported example in the target's simulator."""
+"""Start-up code, linker script and command to run an exported example in a simulator."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class Machine:
 
 
 def machine_of(target: Target, blocks: Sequence[Mapping[str, Any]]) -> Machine | None:
-    """Return the machine that simulates the target; None for a native one. `blocks` as in model.json."""
+    """Return the machine that simulates the target; None for a native one.
+
+    `blocks` as in model.json.
+    """
     if target.is_native:
         return None
     simulated = target.in_simulator

@@ -140,7 +140,9 @@ _IDENTIFIER = re.compile(r"(?!__)[A-Za-z_]\w*")
 
 
 def defined(src: Path, listed: Mapping[str, Any], target: Target) -> set[str]:
-    """Compile the sources in `src` for the target and return their global names. Raises StageError.
+    """Compile the sources in `src` for the target and return their global names.
+
+    Raises StageError.
 
     listed  files as in `sources` of model.json
     """

@@ -76,7 +76,7 @@ def check_frames(info: ModelInfo, name: str, rows: Rows, frames: int | None, def
 
 
 def check_gain(info: ModelInfo, name: str, planned: Plan, new: ModelInfo, default: int) -> None:
-    """Raise StageError if a run saves no work; name the first layer that needs the whole window."""
+    """Raise StageError if a run saves no work; name the first layer that needs all rows."""
     before, after = _work(info), _work(new)
     if after < before:
         return

@@ -1,4 +1,4 @@
-"""Plan the rows that each run computes and keeps, and the operators that need the whole window."""
+"""Plan the rows that each run computes and keeps, and operators on the whole window."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Incremental:
 
 
 def incremental(data: bytes, info: ModelInfo, name: str, *, frames: int | None, axis: int | None) -> Incremental:
-    """Return the network `data` (normalized, called `name` in messages) with rows kept from run to run.
+    """Return the normalized network `data` (called `name`) with rows kept between runs.
 
     frames  new frames per run; None: the fewest with which all layers that can reuse rows do so
     axis    axis of time; None: the first axis after the batch

@@ -1,4 +1,7 @@
-"""The rule of each operator: how it treats time. An operator without a rule needs the whole window."""
+"""The rule of each operator: how it treats time.
+
+An operator without a rule needs the whole window.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ class SeesAllRows(WholeWindow):
 
 
 def step_of(operator: OperatorInfo, info: ModelInfo, tracked: Tracked) -> Step:
-    """Return how an operator treats time; `tracked` has the tensors with time. Raises WholeWindow."""
+    """Return how an operator treats time; `tracked` has the tensors with time.
+
+    Raises WholeWindow.
+    """
     rule = _RULES.get(operator.op)
     if rule is None:
         raise SeesAllRows

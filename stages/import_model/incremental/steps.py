@@ -1,4 +1,4 @@
-"""Map rows of an operator's results to rows of its inputs, and write the operator for a range.
+"""Map rows of an operator's results to rows of its inputs; write it for a range.
 
 `Same` computes row i from row i of each input. `Sliding` moves a window along time: convolutions, pools, slices, PAD.
 """
@@ -44,7 +44,7 @@ class Same:
         return True
 
     def write(self, writer: Writer, part: Range, inputs: Mapping[int, int], suffix: str) -> list[int]:
-        """Append the operator for some rows; return the tensors with the results, named with `suffix`."""
+        """Append the operator for some rows; return the results' tensors, named by `suffix`."""
         results = [
             writer.rows_like(index, rows, part[1] - part[0], suffix)
             for index, rows in zip(self.operator.outputs, self.results, strict=True)
@@ -114,11 +114,11 @@ class Sliding:
         return part
 
     def can_write(self, part: Range) -> bool:
-        """Return whether `write` can compute these rows: PAD cannot stand for the padding of a pool."""
+        """Return whether `write` can compute these rows: PAD cannot pad a pool."""
         return self.operator.op in (*_CONVOLUTIONS, "PAD", "PADV2") or self._padding(part) is not None
 
     def write(self, writer: Writer, part: Range, inputs: Mapping[int, int], suffix: str) -> list[int]:
-        """Append the operator for some rows; return the tensor with the result, named with `suffix`."""
+        """Append the operator for some rows; return the results' tensor, named by `suffix`."""
         wanted, part = part, self._with_rows(part)
         (low, high), (rows,) = self.window.reads(part), self.results
         result = writer.rows_like(self.operator.outputs[0], rows, part[1] - part[0], suffix)
@@ -163,7 +163,7 @@ class Sliding:
         return _SAME if same_padding(rows, window.taps, window.stride, window.dilation) == pads else None
 
     def _slide(self, writer: Writer, part: Range, pads: Range, inputs: Mapping[int, int], result: int) -> None:
-        """Append a convolution or a pool, with a PAD before it if neither SAME nor VALID gives its padding."""
+        """Append a convolution or pool, after a PAD if neither SAME nor VALID pads so."""
         padding = self._padding(part)
         if padding is None:
             assert self.other is not None

@@ -65,7 +65,7 @@ class Writer:
         return index
 
     def rename(self, index: int, original: int) -> None:
-        """Give a tensor the name of an output of the original network, unless another tensor has it."""
+        """Give a tensor the name of an original output, unless another tensor has it."""
         name = self._original_names[original]
         if name not in self._names:
             self.graph.tensors[index].name = name

@@ -1,4 +1,4 @@
-"""Inputs of an ONNX graph that a recipe replaces: constants, and states that the network keeps."""
+"""Inputs of an ONNX graph that a recipe replaces: constants, and kept states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def check_name(kind: str, value: str, names: Sequence[str], file: str, option: s
 
 
 def fix_constants(model: onnx.ModelProto, name: str, constants: Mapping[str, Number | Sequence[Number]]) -> None:
-    """Turn inputs with fixed shapes into constants. One number fills any shape. Raises StageError."""
+    """Turn inputs with fixed shapes into constants.
+
+    One number fills any shape. Raises StageError.
+    """
     import numpy as np
     import onnx
 
@@ -68,7 +71,7 @@ def _typed(numbers: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, Any]:
 
 
 def check_states(model: onnx.ModelProto, name: str, states: Mapping[str, str]) -> None:
-    """Raise StageError unless each output exists and is the only writer of an input of its type."""
+    """Raise StageError unless each output exists and alone writes an input of its type."""
     inputs, outputs = ({entry.name: entry for entry in ends} for ends in (model.graph.input, model.graph.output))
     writers: dict[str, str] = {}
     for output, state in states.items():

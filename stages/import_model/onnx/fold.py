@@ -18,7 +18,7 @@ _LARGEST = 2**28  # elements of a constant that a few bytes of the file can requ
 
 
 def fold(t: Translation, node: Node) -> bool:
-    """Bind the results of an operator on constants, or on a shape; return whether it was folded."""
+    """Bind the results of an operator on constants or a shape; return whether it did."""
     if node.op in OF_SHAPES:
         t.bind(node.outputs[0], Constant(OF_SHAPES[node.op](node, shape_of(t.value(node, 0)))))
         return True

@@ -65,7 +65,7 @@ def _scaled(t: Translation, node: Node, factor: float) -> str | None:
 
 
 def _factors(t: Translation, node: Node) -> Iterator[tuple[str, float]]:
-    """Yield the input that `node` multiplies by a constant, and the factor: of c * x, x * c and x / c."""
+    """Yield the input that `node` scales, and the factor: of c * x, x * c and x / c."""
     if node.op not in _SCALING or len(node.inputs) != 2:
         return
     (first, second), is_product = node.inputs, node.op == "Mul"

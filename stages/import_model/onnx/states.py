@@ -27,7 +27,10 @@ def declare_state(t: Translation, name: str, shape: Sequence[int], order: Order,
 
 
 def keep(t: Translation, file: str, output: str, name: str, variable: Tensor, order: Order) -> None:
-    """Append the operator that writes the output to the state of the input `name`. Initial values are 0."""
+    """Append the operator that writes the output to the state of the input `name`.
+
+    Initial values are 0.
+    """
     value = t.values[output]
     if isinstance(value, Constant):
         array = value.real_values

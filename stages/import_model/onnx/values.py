@@ -78,7 +78,7 @@ class Dequantized:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant. Integers with a scale (one, or one per index of `axis`) represent real numbers."""
+    """A constant. Integers with a scale (or one per index of `axis`) mean real numbers."""
 
     values: Array
     scale: Array | None = None

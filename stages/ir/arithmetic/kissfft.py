@@ -23,7 +23,7 @@ _FRACTION_BITS = {"int16": 15, "int32": 31}
 
 
 def factors(length: int) -> list[int]:
-    """Return the radices of a complex FFT, outermost first: fours, then a two, threes and fives.
+    """Return the radices of a complex FFT, outermost first: 4, then a 2, 3 and 5.
 
     Raises ValueError for a length with other factors, and below 2: KissFFT as TFLM builds it crashes on them.
     """
@@ -46,13 +46,13 @@ def first_order(length: int) -> Array:
 
 
 def twiddles(count: int, length: int, dtype: str, *, inverse: bool = False) -> Array:
-    """Return exp(-2 pi i k / length) for k < count, [count, 2]; for the inverse exp(2 pi i k / length)."""
+    """Return exp(-2 pi i k / length), k < count, [count, 2]; inverse: the conjugates."""
     sign = -1.0 if inverse else 1.0
     return _rounded([sign * (-2 * math.pi * k / length) for k in range(count)], dtype)
 
 
 def real_twiddles(length: int, dtype: str, *, inverse: bool = False) -> Array:
-    """Return the twiddles from a complex FFT to the FFT of 2 * length real numbers, [length // 2, 2]."""
+    """Return the twiddles of an FFT of 2 * length real numbers, [length // 2, 2]."""
     sign = -1.0 if inverse else 1.0
     return _rounded([sign * (-math.pi * ((k + 1) / length + 0.5)) for k in range(length // 2)], dtype)
 
@@ -67,7 +67,7 @@ def _rounded(phases: list[float], dtype: str) -> Array:
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """Arithmetic of one type: stored numbers, products, halves, and the division before a stage."""
+    """Arithmetic of a type: stored numbers, products, halves, division before a stage."""
 
     store: Callable[[Array], Array]
     product: Callable[[Array], Array]
@@ -119,7 +119,7 @@ def fft(x: Pair, dtype: str, *, inverse: bool = False) -> Pair:
 
 
 def _stage(x: Pair, radices: list[int], stride: int, table: Pair, a: _Arithmetic, *, inverse: bool) -> Pair:
-    """Return the FFT by `radices[0]` FFTs of every radix-th number; `stride` is the step in the table."""
+    """Return the FFT by `radices[0]` FFTs of every radix-th number; `stride`: table step."""
     radix, *rest = radices
     parts = [(x[0][..., k::radix], x[1][..., k::radix]) for k in range(radix)]
     if rest:
@@ -219,7 +219,7 @@ def real_fft(x: Array, length: int) -> Array:
 
 
 def inverse_real_fft(x: Array) -> Array:
-    """Return the real numbers [..., 2 * (bins - 1)] of x [..., bins, 2], not divided by their number."""
+    """Return the reals [..., 2 * (bins - 1)] of x [..., bins, 2], not divided by their number."""
     dtype, a, half = str(x.dtype), _arithmetic(str(x.dtype)), x.shape[-2] - 1
     real, imaginary = _wide(x[..., 0]), _wide(x[..., 1])
     inner = np.zeros((*x.shape[:-2], half), real.dtype), np.zeros((*x.shape[:-2], half), real.dtype)

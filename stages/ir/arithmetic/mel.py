@@ -177,7 +177,7 @@ def _line(table: Array, entry: Array, mantissa: Array) -> Array:
 
 @cache
 def digit_reversed(points: int) -> Array:
-    """Return the input index of each value before the first stage, int64[points]: its digits reversed."""
+    """Return each value's input index before stage 1, int64[points]: digits reversed."""
     position, index, span = np.arange(points), np.zeros(points, np.int64), points
     for radix in radices(points):
         span //= radix
@@ -187,7 +187,7 @@ def digit_reversed(points: int) -> Array:
 
 
 def _stage(a: Array, b: Array, radix: int, size: int, length: int) -> tuple[Array, Array]:
-    """Return real and imaginary parts after a stage that joins `radix` transforms of `size` points."""
+    """Return real and imaginary parts after joining `radix` transforms of `size` points."""
     n, half = a.shape
     a, b = (part.reshape(n, -1, radix, size) for part in (a, b))
     scale = radix >> 1  # the logarithm of the radix

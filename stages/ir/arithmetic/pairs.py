@@ -113,7 +113,7 @@ class Pair:
 
 @cache
 def nearest_multipliers(pair: Pair) -> tuple[tuple[Fixed, ...], int] | None:
-    """Return multiplier and shift of the operands and the output, and the number of wrong pairs.
+    """Return multipliers and shifts of operands and output, and the number of wrong pairs.
 
     For mul: of the output only. None if more than TOLERATED pairs differ.
     """

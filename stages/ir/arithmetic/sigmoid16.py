@@ -66,7 +66,10 @@ def _exp(x: Array, integer_bits: int) -> Array:
 
 
 def _reciprocal(a: Array) -> Array:
-    """Return 2 / (1 + a) in Q2.13 for a from 0 to 1 in Q0.15. Three Newton-Raphson steps on (1 + a) / 2."""
+    """Return 2 / (1 + a) in Q2.13 for a from 0 to 1 in Q0.15.
+
+    Three Newton-Raphson steps on (1 + a) / 2.
+    """
     half = (a + (1 << 15)) >> 1
     guess = FIRST_GUESS + high_mul16(half, FIRST_SLOPE)
     for _ in range(3):

@@ -20,7 +20,10 @@ NEW = -1
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """Bounds of each channel's values, `least` and `most`, int64[C], inclusive. They need not be tight."""
+    """Bounds of each channel's values, `least` and `most`, int64[C], inclusive.
+
+    They need not be tight.
+    """
 
     least: Array
     most: Array

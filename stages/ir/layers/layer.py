@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shifted:
-    """A layer after an offset is added to its integers and zero points; `constants` has the changed constants."""
+    """A layer with an offset on its integers and zero points, and its changed constants."""
 
     op: LayerOp
     constants: Mapping[str, Array] = field(default_factory=dict)
@@ -35,7 +35,10 @@ class Narrowed:
 
 
 class LayerOp(BaseModel):
-    """A layer of the integer graph, with all constants of its arithmetic. `op` distinguishes the classes."""
+    """A layer of the integer graph, with all constants of its arithmetic.
+
+    `op` distinguishes the classes.
+    """
 
     # Built on first use: planning loads these classes without instances.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -117,7 +120,10 @@ class LayerOp(BaseModel):
         raise NotImplementedError
 
     def factors(self, view: LayerView) -> Array:
-        """Weights less their zero point, int64[..., C] for an input of C channels. Only if `carries` is ()."""
+        """Weights less their zero point, int64[..., C] for an input of C channels.
+
+        Only if `carries` is ().
+        """
         raise NotImplementedError
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
@@ -193,6 +199,7 @@ class LayerView:
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
+        """The outputs."""
         return tuple(self.tensors[name] for name in self.layer.outputs)
 
     @property

@@ -20,7 +20,10 @@ ITEM_BYTES: dict[str, int] = {
 
 
 class Quant(BaseModel):
-    """Affine quantization: real = scale * (q - zero_point). One value, or one for each index along `axis`."""
+    """Affine quantization: real = scale * (q - zero_point).
+
+    One value, or one for each index along `axis`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     scale: tuple[float, ...]

@@ -84,7 +84,10 @@ class LstmOperators(TFLiteWriter):
         state: Tensor | None = None,
         name: str = "rnn",
     ) -> Tensor:
-        """UNIDIRECTIONAL_SEQUENCE_RNN. weights [units, depth], recurrent [units, units], bias [units]."""
+        """UNIDIRECTIONAL_SEQUENCE_RNN.
+
+        weights [units, depth], recurrent [units, units], bias [units].
+        """
         numbers = {kind: number for number, kind in ACTIVATIONS.items()}
         fields = {"timeMajor": time_major, "fusedActivationFunction": numbers[activation]}
         inputs, output = self._recurrent(x, (weights, recurrent, bias), state, name, time_major=time_major)

@@ -53,7 +53,10 @@ class LeastMemory:
 
 
 def least_memory(info: ModelInfo, *, by_rows: bool) -> LeastMemory:
-    """Return the bounds for a network whose shapes are all known. `by_rows`: layers may run by rows."""
+    """Return the bounds for a network whose shapes are all known.
+
+    `by_rows`: layers may run by rows.
+    """
     writers = {index: operator for operator in info.operators for index in operator.outputs}
     operators = _needed(info, writers)
     if any(_may_lose_channels(operator, info) for operator in operators):
@@ -87,7 +90,10 @@ def _needed(info: ModelInfo, writers: dict[int, OperatorInfo]) -> list[OperatorI
 def _weights(
     operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo], stored: dict[bytes, int]
 ) -> int:
-    """Return the bytes of an operator's constant weights. They are added to `stored` under their digest."""
+    """Return the bytes of an operator's constant weights.
+
+    They are added to `stored` under their digest.
+    """
     if operator.op not in _WEIGHTED or len(operator.inputs) < 2 or operator.inputs[1] < 0:
         return 0
     weights = info.tensors[operator.inputs[1]]

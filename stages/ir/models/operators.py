@@ -83,7 +83,10 @@ class _Builder(SingleOperatorBuilder):
         return (int(limits.min) - quant[1]) * quant[0], (int(limits.max) - quant[1]) * quant[0]
 
     def output(self, low: float, high: float, dtype: str = "") -> Quant | None:
-        """Return the recipe's output quantization, else one for the range. The range is extended to contain 0."""
+        """Return the recipe's output quantization, else one for the range.
+
+        The range is extended to contain 0.
+        """
         chosen = self.spec.output
         if chosen is not None:
             return chosen.scale, chosen.zero_point

@@ -43,7 +43,9 @@ _CODE = re.compile(b"|".join(re.escape(len(code).to_bytes(4, "little") + code.en
 
 
 def has_signal_operators(model: ModelSource, root: Path) -> bool:
-    """Whether a recipe's model has signal operators. False for a file that is missing or unreadable.
+    """Whether a recipe's model has signal operators.
+
+    False for a file that is missing or unreadable.
 
     root  the project's folder
     """

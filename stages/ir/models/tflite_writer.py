@@ -192,7 +192,7 @@ class TFLiteWriter:
         )
 
     def build(self) -> bytes:
-        """Return the file. Equal constants are stored once; buffer 0 is empty, as the schema demands."""
+        """Return the file, with equal constants once; buffer 0 is empty, as the schema demands."""
         from ai_edge_litert import schema_py_generated as schema
 
         if not self._inputs or not self._outputs:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FloatRows(BaseModel):
-    """Row `i` of the output needs the inputs' rows from `i * stride - padding` on, `size` of them.
+    """Output row `i` needs `size` rows of the inputs, from `i * stride - padding` on.
 
     Rows of padding above and below the image are 0.
     """

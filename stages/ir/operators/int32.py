@@ -8,7 +8,7 @@ from stages.ir.layers import Array, LayerOp, LayerView
 
 
 class WideInteger(LayerOp):
-    """Sum, difference, product, quotient rounded towards 0, maximum or minimum of int32 without scales.
+    """Sum, difference, product, quotient (to 0), maximum or minimum of int32, without scales.
 
     The inputs broadcast. Results wrap at 32 bits; x / 0 is 0. `value` is the second operand if it is a single constant.
     """
@@ -37,7 +37,7 @@ class WideInteger(LayerOp):
 
 
 class IntegerSteps(LayerOp):
-    """Consecutive WideInteger operations with constants: `steps` of (name, constant), on int32 in between.
+    """Consecutive WideInteger operators with constants: (name, constant) `steps`.
 
     Results keep the output type's lowest bits.
     """

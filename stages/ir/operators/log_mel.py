@@ -1,4 +1,4 @@
-"""Firmline's operators of audio features: CUSTOM:FirmlineLogMel and CUSTOM:FirmlineMelFeatures.
+"""Firmline's audio operators: CUSTOM:FirmlineLogMel and CUSTOM:FirmlineMelFeatures.
 
 Their formulas are the reference. `stages/ir/models/chain/frontends/mel_operators.py` makes their constants.
 """

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 class LogSoftmax(LayerOp):
-    """LOG_SOFTMAX of 8 bits; the output has scale 1/16 and the highest zero point. With d = max(row) - x,
+    """LOG_SOFTMAX of 8 bits; the output has scale 1/16 and the highest zero point.
 
+    With d = max(row) - x,
       y = RDP(difference[d] - ln(sum over the row of exp[d]), 22) + highest, saturated
 
     Constants: exp, int32[256], exp(-input_scale * d) in Q12.19, 0 below the reference's cut-off; difference,

@@ -32,7 +32,7 @@ _TABLE = Table("SequenceRNNOptions", "time_major:bool cell_activation:byte asymm
 
 
 class RecurrentLayer(LstmLayer):
-    """Base of layers whose only state is h, the hidden state [batch, units]; h after a step is its result."""
+    """Base of layers with one state, h [batch, units]; h after a step is the step's result."""
 
     approximate: ClassVar[bool] = True
     gates: int

@@ -122,7 +122,7 @@ class NoiseEstimate(LayerOp):
 
 
 class SubtractNoise(LayerOp):
-    """First output of SignalFilterBankSpectralSubtraction: x minus its noise, but at least a share of x.
+    """Output 1 of SignalFilterBankSpectralSubtraction: x - noise, at least a share of x.
 
     y = max(((x << smoothing_bits) - noise, at least 0) >> smoothing_bits, x * least >> bits)
     """
@@ -145,8 +145,9 @@ class SubtractNoise(LayerOp):
 
 
 class Pcan(LayerOp):
-    """SignalPCAN: automatic gain control. y = shrink(x * gain(noise) >> snr_shift), all modulo 2^32.
+    """SignalPCAN: automatic gain control.
 
+    y = shrink(x * gain(noise) >> snr_shift), all modulo 2^32.
     gain is a quadratic in each octave of the noise, with the coefficients of the constant `gains`; shrink(s) is
     s^2 / 4 for s < 2 and s - 1 from there on, of 12 fractional bits to 6.
     """

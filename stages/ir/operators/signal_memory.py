@@ -22,8 +22,9 @@ States = tuple["Array", list["Array"]]
 
 
 class Framer(LayerOp):
-    """First output of SignalFramer: overlapping frames. Axes before the last one are separate streams.
+    """First output of SignalFramer: overlapping frames.
 
+    Axes before the last one are separate streams.
     Each step appends `step` samples to the `kept` samples; the first `size` are the frame. The first `unset` frames
     after a reset are 0.
 
@@ -169,7 +170,10 @@ class Stacker(LayerOp):
 
 
 class StackerValid(LayerOp):
-    """Second output of SignalStacker: whether each stack is set. State: as the last state of Stacker."""
+    """Second output of SignalStacker: whether each stack is set.
+
+    State: as the last state of Stacker.
+    """
 
     op: Literal["signal_stacker_valid"] = "signal_stacker_valid"
     alias: ClassVar[str] = "signal_stacker"

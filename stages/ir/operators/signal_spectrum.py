@@ -1,4 +1,4 @@
-"""TFLM's signal operators from samples to energies: window, scaling, real FFT and its inverse, energy.
+"""TFLM's signal operators from samples to energies: window, scaling, real FFTs, energy.
 
 Axes before the last one are frames.
 """
@@ -84,7 +84,7 @@ def _largest_magnitude(frame: Array, ignores_lowest: bool) -> int:
 
 
 class ScaleUp(LayerOp):
-    """Second output of SignalFftAutoScale: each frame shifted left by its bits; numbers beyond int16 wrap.
+    """Output 2 of SignalFftAutoScale: frames shifted left by their bits; beyond int16 wraps.
 
     Shifts outside of 0 to 15 give zeros; the first output has none.
     """
@@ -99,7 +99,7 @@ class ScaleUp(LayerOp):
 
 
 class Rfft(LayerOp):
-    """SignalRfft: the FFT of real numbers, padded with zeros, as pairs; int16, int32 or float32.
+    """SignalRfft: FFT of zero-padded real numbers, as pairs; int16, int32 or float32.
 
     Fixed-point results are divided by the length (stages.ir.arithmetic.kissfft).
     """

@@ -18,7 +18,7 @@ Quant = tuple[float, int]  # scale and zero point
 
 
 class SingleOperatorBuilder(Protocol):
-    """Builder of the model, with the first input; the `build` of a declaration appends the operator.
+    """Builder of the model with its first input; a declaration's `build` appends to it.
 
     spec       the recipe's options, a stages.ir.models.spec.OpModel
     builder    the file, a stages.ir.models.builder.ModelBuilder

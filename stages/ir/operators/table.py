@@ -90,7 +90,10 @@ def plugin_modules() -> tuple[PluginModule, ...]:
 
 
 def plugin_operators() -> PluginOperators:
-    """Import the plug-ins and return their operator declarations. Raises StageError for invalid ones."""
+    """Import the plug-ins and return their operator declarations.
+
+    Raises StageError for invalid ones.
+    """
     global _plugin_operators
     if _plugin_operators is None:
         _plugin_operators = load_plugins(_plugin_modules, _built_in().operators, _built_in().layer_names)

@@ -8,7 +8,10 @@ from stages.ir.layers import Array, Clamped, LayerView
 
 
 class WideSqrt(Clamped):
-    """y = sqrt(x * input_scale) / output_scale, each step a float32, truncated. Values below 0 count as 0."""
+    """y = sqrt(x * input_scale) / output_scale, each step a float32, truncated.
+
+    Values below 0 count as 0.
+    """
 
     op: Literal["wide_sqrt"] = "wide_sqrt"
     alias: ClassVar[str] = "sqrt"

@@ -49,15 +49,20 @@ class Network(Protocol):
     """An ONNX network in the file: its own reference, with some methods of `Reference`."""
 
     @property
-    def described(self) -> str: ...
+    def described(self) -> str:
+        """Name of the interpreter for messages."""
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]: ...
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Return the outputs of one inference."""
 
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """Give state tensors their initial values."""
 
-    def has(self, index: int) -> bool: ...
+    def has(self, index: int) -> bool:
+        """Return whether the last run computed this tensor of the file."""
 
-    def tensor(self, index: int) -> Array: ...
+    def tensor(self, index: int) -> Array:
+        """Return a tensor of the file from the last run."""
 
 
 def litert_has(operator: OperatorInfo) -> bool:
@@ -177,7 +182,10 @@ class PartitionedReference:
     def __init__(
         self, model: bytes, *, name: str = "model", networks: Sequence[tuple[Partition, Network]] = ()
     ) -> None:
-        """Load `model`; its ONNX `networks` have references of their own. `of_onnx`: their operators' numbers."""
+        """Load `model`; its ONNX `networks` have references of their own.
+
+        `of_onnx`: their operators' numbers.
+        """
         self.info: ModelInfo = read(model, name)
         self.name, self.networks, self.model = name, networks, model
         self.of_onnx = frozenset(operator.index for partition, _ in networks for operator in partition.operators)
@@ -237,7 +245,7 @@ class PartitionedReference:
             signal.reset()
 
     def _beginnings(self) -> dict[int, Array]:
-        """Return the state after a reset of operators that LiteRT does not compute, without ONNX networks.
+        """Return the reset state of operators that LiteRT lacks, without ONNX networks.
 
         The first value of a variable, or zeros.
         """
@@ -274,7 +282,10 @@ class PartitionedReference:
         return self.info.tensors[index].values()
 
     def computed(self) -> dict[int, Array]:
-        """Return every tensor that an operator wrote, as `Reference.computed`. ONNX networks lack some."""
+        """Return every tensor that an operator wrote, as `Reference.computed`.
+
+        ONNX networks lack some.
+        """
         written = (index for operator in self.info.operators for index in operator.outputs)
         return {index: self.tensor(index) for index in written if self.has(index)}
 
@@ -296,7 +307,7 @@ def _kept(partition: Partition, info: ModelInfo) -> list[int]:
 
 
 def computed_by(op: str) -> str:
-    """Return the component that computes an operator that the reference kernels lack, for messages."""
+    """Return what computes an operator that the reference kernels lack, for messages."""
     if OPERATORS[op].litert.optimized:
         return litert("BUILTIN")
     if is_tflm(op):

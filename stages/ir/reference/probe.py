@@ -41,7 +41,10 @@ def tensor_shapes(model: bytes, name: str = "model") -> dict[int, tuple[int, ...
 
 
 def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
-    """Return the outputs of a file for inputs of zeros, by number. Raises RunError as `tensor_shapes`."""
+    """Return the outputs of a file for inputs of zeros, by number.
+
+    Raises RunError as `tensor_shapes`.
+    """
     import numpy as np
 
     from stages.ir.models.tflite_reader import read

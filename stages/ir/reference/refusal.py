@@ -126,7 +126,7 @@ def first_crashing_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes
 
 
 def _first(model: bytes, count: int) -> bytes:
-    """Return the model with its first `count` operators; its outputs are the last operator's outputs."""
+    """Return the model cut after `count` operators; the last one's outputs are its outputs."""
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 

@@ -26,14 +26,20 @@ def is_glob(pattern: str) -> bool:
 
 
 def expand(pattern: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files that an absolute pattern matches, and other matches; both sorted. Raises TooMany."""
+    """Return the files that an absolute pattern matches, and other matches; both sorted.
+
+    Raises TooMany.
+    """
     search = _Search()
     files = sorted(set(search.below(Path(pattern.anchor), pattern.parts[1:])))
     return files, sorted(search.others)
 
 
 def fits(pattern: PurePath, path: PurePath) -> bool:
-    """Whether the pattern matches a file of `expand`. Both are absolute, or relative to the same folder."""
+    """Whether the pattern matches a file of `expand`.
+
+    Both are absolute, or relative to the same folder.
+    """
     return _fits(pattern.parts, path.parts)
 
 

@@ -1,4 +1,4 @@
-"""Labels of recordings over time: a table `file,start,end,class`, or Audacity's label tracks.
+"""Labels over time: a table `file,start,end,class`, or Audacity's label tracks.
 
     labels.csv                      yes one.txt, of yes one.wav
 
@@ -30,7 +30,7 @@ _ROUNDING = 0.1  # seconds by which a label may end after its recording
 
 @dataclass(frozen=True)
 class Label:
-    """A class in a recording from `start` to `end`, in seconds; both are None for the whole recording."""
+    """A class in a recording from `start` to `end`, in seconds; None, None: all of it."""
 
     name: str
     start: float | None = None
@@ -146,7 +146,7 @@ def _table(name: str, path: Path) -> Iterator[tuple[int, str, Label]]:
 
 
 def _track(shown: str, name: str, path: Path) -> Iterator[tuple[int, str, Label]]:
-    """Yield line, WAV file and label of each row of a label track; its file has the track's name."""
+    """Yield line, WAV file and label of each row; the WAV file has the track's name."""
     file = PurePosixPath(shown).with_suffix(".wav").name
     for number, text in enumerate(_lines(name, path), 1):
         if not text.strip() or text.startswith("\\"):  # a label's frequencies

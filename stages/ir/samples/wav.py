@@ -47,7 +47,10 @@ class Audio:
     frontend: bool = False
 
     def step(self, window: int) -> int:
-        """Return the distance between two windows of `window` samples, in samples. Raises StageError."""
+        """Return the distance between two windows of `window` samples, in samples.
+
+        Raises StageError.
+        """
         if self.options.step is None:
             return window
         samples = samples_of(self.options.step, self.rate)
@@ -59,7 +62,7 @@ class Audio:
         return int(samples)
 
     def check_contiguous(self, window: int) -> None:
-        """Raise StageError if windows of `window` samples overlap or leave gaps, for a network with state."""
+        """Raise StageError for gaps or overlap of `window`-sample windows, if there is state."""
         if self.step(window) != window:
             raise StageError(
                 f"step is {self.options.step}, but the network has state: a run continues after the {window:,} samples "
@@ -87,7 +90,7 @@ def audio_of(options: AudioOptions | None, rate: int | None, at: Sequence[str | 
 
 
 def model_rate(model: ModelSource) -> int | None:
-    """Return the sample rate of the front end in the recipe's model entry; None without a front end."""
+    """Return the sample rate of the model entry's front end; None without one."""
     frontend = getattr(model, "frontend", None)
     return None if frontend is None else int(frontend.sample_rate)
 
@@ -136,7 +139,7 @@ def windows_in(name: str, path: Path, audio: Audio, window: int | None) -> int:
 
 
 def read_windows(name: str, path: Path, audio: Audio, window: int) -> list[memoryview]:
-    """Return the windows of a WAV file: views of int16, little-endian, into one map of the file.
+    """Return a WAV file's windows: views of int16, little-endian, into a map of the file.
 
     Raises StageError as `windows_in`.
     """

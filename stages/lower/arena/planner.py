@@ -98,7 +98,7 @@ def with_aligned_distances(buffers: Iterable[Buffer], alignment: int) -> tuple[B
 
 
 def _mirrored(buffers: Sequence[Buffer], sizes: Mapping[str, int], bound: int) -> dict[str, int]:
-    """Return offsets of a search from the top: the input of a streamed group often goes first, its output below it."""
+    """Return a search's offsets from the top, where a group's output can lie below its input."""
     over = {b.over: b for b in buffers if b.over}
     upside_down = tuple(
         replace(b, over="", distance=0)
@@ -117,7 +117,10 @@ def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
 
 
 def bytes_alive(buffers: Sequence[Buffer], moments: Iterable[int], alignment: int = 1) -> list[int]:
-    """Return the bytes alive at each layer of `moments`. Bytes that two buffers may share count once."""
+    """Return the bytes alive at each layer of `moments`.
+
+    Bytes that two buffers may share count once.
+    """
     sizes = {b.name: round_up(b.bytes, alignment) for b in buffers}
     alive = []
     for now in moments:  # the set of live buffers grows only where a buffer begins

@@ -120,7 +120,7 @@ class _Task:
         return None
 
     def orders(self) -> list[list[Buffer]]:
-        """Return orders by traffic per byte and time, by traffic per byte, and those of the planner."""
+        """Return orders by traffic per byte and time, by traffic per byte, and the planner's."""
 
         def density(b: Buffer, time: int) -> float:
             return -self.traffic.get(b.name, 0) / max(self.sizes[b.name] * time, 1)

@@ -35,7 +35,7 @@ class Ruled:
 
 
 def apply_rules(rules: Sequence[MemoryRule], contents: Contents, regions: Mapping[str, Sequence[str]]) -> Ruled:
-    """Return the deciding rule of each buffer and constant, and warnings about rules that decide nothing.
+    """Return each buffer's and constant's rule, and warnings about rules without effect.
 
     `regions` names the regions of `arena` and `weights`: a rule without a part applies to all parts of its region.
     Empty for a target with one region of each.

@@ -13,7 +13,7 @@ Element = tuple[int, int]  # identity of a buffer (its `hash`), index
 
 @dataclass(frozen=True)
 class _Store:
-    """A store to `target` (None: memory), what its value reads, and whether it calls a function."""
+    """A store to `target` (None: memory): what its value reads, and whether it calls."""
 
     target: Element | None
     reads: Counter[Element]
@@ -74,7 +74,7 @@ class Scalars:
         }
 
     def element(self, buffer: Any, indices: Any) -> Element | None:
-        """Return the element of an allocation that an access refers to; None if it refers to other memory."""
+        """Return the element of an allocation that an access means; None for other memory."""
         from tvm import tirx
 
         if hash(buffer) not in self.buffers:

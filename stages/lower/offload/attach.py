@@ -1,4 +1,4 @@
-"""The machine of a target: its accelerator, and the accelerator's data for the emitted sources."""
+"""The machine of a target: its accelerator, and that one's data for emitted sources."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def folders_of(target: Target) -> dict[str, KernelFolder]:
 
 
 def attachment(machine: Machine, target: Target, resident: Iterable[str]) -> Attachment:
-    """Return the accelerator's data for the emitted sources: drivers, addresses, buffers in the engine's memory."""
+    """Return the accelerator's data for emitted sources: drivers, addresses, buffers."""
     accelerator, engine = machine.accelerator, target.accelerator
     folder = accelerator.folder.name
     driver = "copy.c" if machine.dma is None else "dma.c"

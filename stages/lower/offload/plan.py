@@ -1,4 +1,4 @@
-"""Plan a network for the accelerator: tensors in L1, a program for each layer, the timeline."""
+"""Plan a network for the accelerator: tensors in L1, layers' programs, the timeline."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _SKETCHED = Calls(Call(""))
 
 
 def constant_offsets(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[tuple[int, int], int]:
-    """Return the offset of each tile's constants in the layer's constants, by (first, end) channel."""
+    """Return each tile's offset in the layer's constants, by (first, end) channel."""
     offsets, offset = {}, 0
     for channels in sorted({tile.channels for tile in candidate.tiles}):
         offsets[channels.first, channels.end] = offset

@@ -67,7 +67,7 @@ def _padding_bytes(view: LayerView) -> int:
 
 
 def gather(view: LayerView, tile: Tile, to: str, cost: Callable[[Transfer], float]) -> tuple[Transfer, ...]:
-    """Return the cheapest transfers that gather the windows of a tile's rows in the buffer `to`.
+    """Return the cheapest transfers that gather the windows of a tile's rows into `to`.
 
     `cost` returns the cost of one transfer. It is multiplied by the transfer's `times`.
     """

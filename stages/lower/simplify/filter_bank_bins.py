@@ -60,7 +60,7 @@ def _shift(places: Array, size: int, sections: list[tuple[int, int, int]]) -> in
 
 
 def _source(graph: Graph, name: str) -> tuple[str, Array]:
-    """Return the source of a tensor before layers that only copy, and the index of each element in it.
+    """Return a tensor's source before copying layers, and each element's index in it.
 
     Zeros from constants are _FILLED.
     """

@@ -15,7 +15,7 @@ from stages.lower.simplify.edits import unused, without_unread
 
 
 class Narrowing:
-    """Narrows a graph: `staying` has bool[sets] for each group of coupled channels, whether a set stays."""
+    """Narrows a graph: `staying` has bool[sets] for each group of coupled channels."""
 
     def __init__(self, graph: Graph, coupled_channels: Sequence[CoupledChannels], staying: Sequence[Array]) -> None:
         self.graph = graph

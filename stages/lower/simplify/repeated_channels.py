@@ -1,4 +1,4 @@
-"""Sets of channels that repeat another: their values are equal for every input of the model.
+"""Sets of channels that repeat another: equal values for every input of the model.
 
 Layers that sum over a repeated channel can read the other one alone, with the weights of both added, if the type of
 the weights holds the sums:  w1 * x + w2 * x = (w1 + w2) * x.
@@ -45,7 +45,7 @@ class Repeats:
                 self._summing.setdefault(layer.inputs[0], []).append(layer)
 
     def of(self, sets: Mapping[str, Array], able: Array) -> tuple[Array, dict[str, Array]]:
-        """Return which sets are removed, bool[sets], and for each tensor the channel that each channel equals.
+        """Return the removed sets, bool[sets], and for each tensor the channels' equals.
 
         `able` are the sets that may be removed. The first of equal sets is removed last: weights are added from the
         last on, and each sum stays in range.

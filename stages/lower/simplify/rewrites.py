@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Rewrite(BaseModel):
-    """A simplification: its `rule`, the `layers` that it changed (by output), and `what` it did."""
+    """A simplification: `rule`, the changed `layers` (by output), and `what` it did."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     rule: str

@@ -173,7 +173,10 @@ def unbounded(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] |
 
 
 def _clamps(layer: Layer) -> bool:
-    """Return whether the layer's kernels clamp by its bounds. Kernels of steps have their bounds built in."""
+    """Return whether the layer's kernels clamp by its bounds.
+
+    Kernels of steps have their bounds built in.
+    """
     return layer.op.op in _ACTIVATED and getattr(layer.op, "rounding", "") != "steps"
 
 
@@ -294,7 +297,7 @@ def _same_constants(graph: Graph, first: Layer, second: Layer) -> bool:
 
 
 def table_of(view: LayerView) -> Array | None:
-    """Return the layer's 256 outputs, for each 8-bit input from the least; None without a table.
+    """Return the layer's 256 outputs from the least 8-bit input on; None without a table.
 
     None if the output does not depend on one 8-bit value alone. One of two operands may be a constant of one value.
     """

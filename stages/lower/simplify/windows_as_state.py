@@ -154,7 +154,7 @@ def _axis(graph: Graph, join: Layer) -> int:
 
 
 def _outer(graph: Graph, window: _Window) -> int:
-    """Return the number of windows in memory: 1 if its axis is the first of more than one element."""
+    """Return the windows in memory: 1 if their axis is the first of several elements."""
     return prod(graph.tensors[window.old].shape[: _axis(graph, window.join)])
 
 

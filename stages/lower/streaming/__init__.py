@@ -1,4 +1,4 @@
-"""Run layers by rows instead of whole images, so that the arena holds a few rows of each tensor.
+"""Run layers by rows, not whole images: the arena holds a few rows of each tensor.
 
 window    the rows of its inputs that a layer needs for a row of its output
 schedule  the order in which the layers of a group make rows, and the rows that each tensor must hold

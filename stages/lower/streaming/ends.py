@@ -40,7 +40,7 @@ def why_group_ends(search: GroupSearch, grouping: Grouping, group: Group) -> str
 
 
 def why_port_is_whole(search: GroupSearch, port: Literal["input", "output"]) -> str:
-    """Return why the application cannot pass rows of the input, or receive rows of the output; '' if it can."""
+    """Return why the application cannot pass the input's (or receive the output's) rows, or ''."""
     network, graph = search.network, search.network.graph
     names, cuts = (graph.inputs if port == "input" else graph.outputs), list(network.cuts)
     if len(names) != 1:
@@ -64,7 +64,7 @@ def why_port_is_whole(search: GroupSearch, port: Literal["input", "output"]) -> 
 
 
 def why_no_group(search: GroupSearch, share: float, limit: int | None) -> str:
-    """Return why the search has no group, with at most `share` more instructions or an arena of `limit` bytes."""
+    """Return why no group takes at most `share` more instructions or `limit` arena bytes."""
     network = search.network
     if not any(window is not None for window in network.windows):
         return "no layer works on rows of an image"

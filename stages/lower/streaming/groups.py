@@ -75,7 +75,10 @@ class Grouping:
 
 
 class _Edge(NamedTuple):
-    """Layers [first, end): a group, or layers that compute whole images. A group that is not simulated yet is None."""
+    """Layers [first, end): a group, or layers that compute whole images.
+
+    A group that is not simulated yet is None.
+    """
 
     first: int
     end: int
@@ -131,7 +134,7 @@ class GroupSearch:
         return best
 
     def _best_packed(self, best: Grouping, most: float) -> Grouping:
-        """Return the groups of the smallest arena that is found without one or more of the best groups.
+        """Return the groups of the smallest arena found without one or more of the best.
 
         The overlaps of consecutive groups may conflict, so that the arena is larger than `Grouping.bytes`.
         """
@@ -155,7 +158,7 @@ class GroupSearch:
         return best
 
     def _smallest(self, most: float, smallest: Grouping) -> Grouping:
-        """Return the smallest arena of at most `most` extra instructions; `smallest` is that of any cost."""
+        """Return the smallest arena with at most `most` extra instructions (`smallest`: any)."""
         cheap = self._within(smallest.bytes)
         if cheap is not None and cheap.extra <= most:
             return cheap
@@ -185,7 +188,7 @@ class GroupSearch:
         return self._refined(self._path(cap, cheapest=True), cap)
 
     def least_bytes(self, first: int, end: int) -> float:
-        """Return the fewest bytes of layers [first, end) as a group; a lower bound if the search did not need them."""
+        """Return the fewest bytes of layers [first, end) as a group, or a lower bound of them."""
         if (first, end) in self._groups:
             return min((group.bytes for group in self._groups[first, end]), default=inf)
         return self._bound(first, end)
@@ -194,7 +197,7 @@ class GroupSearch:
         return Grouping((), max(self.live, default=0), 0.0, max(self.live, default=0))
 
     def _path(self, cap: float, cheapest: bool = False) -> Grouping | None:
-        """Return the groups of the smallest arena, or the cheapest ones of at most `cap` bytes; None without any."""
+        """Return the groups of the smallest arena, or the cheapest of `cap` bytes, or None."""
         while True:
             path = self._shortest(cap, cheapest)
             if path is None:
@@ -209,7 +212,7 @@ class GroupSearch:
                 self._groups[edge.first, edge.end] = self._simulated(edge.first, edge.end)
 
     def _shortest(self, cap: float, cheapest: bool) -> list[_Edge] | None:
-        """Return the best path over the cuts, with lower bounds for groups that are not simulated yet."""
+        """Return the best path over the cuts, with lower bounds for unsimulated groups."""
         places = list(self.network.cuts)
         best: dict[int, tuple[tuple[float, float], _Edge | None]] = {0: ((0.0, 0.0), None)}
         for number, end in enumerate(places[1:], 1):
@@ -300,7 +303,7 @@ class GroupSearch:
         return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
 
     def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
-        """Return the groups with other rows per call, layer by layer, that cost less and stay within `cap` bytes."""
+        """Return the groups with cheaper rows per call, layer by layer, within `cap` bytes."""
         if grouping is None:
             return None
         groups = tuple(self._refined_group(group, cap) for group in grouping.groups)
@@ -352,7 +355,7 @@ class GroupSearch:
         return all(self.band(layer.index, rows).in_place for rows in _sizes(layer))
 
     def _alignments(self, layers: Sequence[RowLayer]) -> dict[int, int]:
-        """Return the alignment of each layer's rows: that of its calls, and of its last one with fewer rows."""
+        """Return each layer's row alignment: of its calls, and of a last one with fewer rows."""
         return {layer.index: max(self.band(layer.index, rows).alignment for rows in _sizes(layer)) for layer in layers}
 
     def _row_counts(self, first: int, end: int) -> list[dict[int, int]]:
@@ -383,7 +386,7 @@ def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:
 
 
 def _least_bytes(described: Described, overlaps: bool) -> int:
-    """Return a lower bound of the bytes that a group needs; `overlaps`: its output may overlap its input."""
+    """Return a lower bound of a group's bytes; `overlaps`: its output may overlap its input."""
     layers, tensors, _ = described
     size, whole = 0, []
     for name, tensor in tensors.items():

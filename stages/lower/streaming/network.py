@@ -74,7 +74,7 @@ class RowNetwork:
 
     @cached_property
     def cuts(self) -> dict[int, str]:
-        """Places before a layer where one tensor is alive, with its name; and begin and end of the network."""
+        """Places before a layer with one live tensor, by its name; also the network's ends."""
         graph, end = self.graph, len(self.graph.layers)
         root = {name: storage_of(graph.tensors, name)[0] for name in graph.tensors}
         first = {root[name]: 0 for name in graph.inputs}
@@ -94,7 +94,7 @@ class RowNetwork:
 
     @cached_property
     def divided(self) -> frozenset[str]:
-        """Tensors in whose memory other tensors lie: parts of them, or the same values under another name."""
+        """Tensors in whose memory others lie: parts, or the same values by another name."""
         tensors = self.graph.tensors
         return frozenset(root for name in tensors if (root := storage_of(tensors, name)[0]) != name)
 
@@ -108,16 +108,16 @@ class RowNetwork:
         return self.pushed and first == 0
 
     def is_emitted(self, end: int) -> bool:
-        """Return whether the application receives the rows of the output of a group that ends before layer `end`."""
+        """Return whether the application receives the output's rows of a group before `end`."""
         return self.emitted and end == len(self.graph.layers)
 
     def is_replaceable(self, source: str, end: int) -> bool:
-        """Return whether the output of a group that ends before layer `end` may replace rows of its input."""
+        """Return whether the output of a group before layer `end` may replace its input's rows."""
         kept = (*self.graph.outputs, *self.divided, *(() if self.overwrite else self.graph.inputs))
         return source not in kept and all(index < end for index in self.readers.get(source, ()))
 
     def may_overlap(self, source: str, end: int) -> bool:
-        """Return whether the output of a group may overlap rows of its input that are not needed any more."""
+        """Return whether a group's output may overlap input rows that are no longer needed."""
         return self.overlaps and bool(source) and self.is_replaceable(source, end)
 
     def described(self, first: int, end: int, rows: Mapping[int, int] | None = None) -> Described | None:
@@ -188,7 +188,7 @@ class RowNetwork:
         return RowLayer(layer.index, window, inputs, layer.outputs[0], height, 1)
 
     def _row_tensor(self, name: str, layers: list[RowLayer]) -> RowTensor | None:
-        """Return a tensor with the padding that its readers need; None if they need different values there."""
+        """Return a tensor with its readers' padding; None if they need different values."""
         tensor = self.graph.tensors[name]
         height, above, below, fills = tensor.shape[1], 0, 0, set()
         for layer in layers:
@@ -221,7 +221,7 @@ class RowNetwork:
         return tensors
 
     def _over_input(self, layer: RowLayer, tensors: dict[str, RowTensor], source: str) -> None:
-        """Let the group's result replace its input, if nothing else needs that; the simulation checks the rows."""
+        """Let the group's result replace its unshared input; the simulation checks the rows."""
         tensor, output = tensors[source], tensors[layer.output]
         is_replaceable = tensor.whole and self.is_replaceable(source, layer.index + 1)
         if source in layer.inputs and is_replaceable and tensor.row_bytes == output.row_bytes:
@@ -229,7 +229,7 @@ class RowNetwork:
 
     @staticmethod
     def _pad_like(tensors: dict[str, RowTensor], name: str, output: RowTensor) -> None:
-        """Give a tensor, and those whose place it takes, the padding of the tensor that takes its place."""
+        """Give a tensor, and those that it replaces, the padding of the one that replaces it."""
         root = tensors[name].place_of or name
         for other, tensor in tensors.items():
             if other == root or tensor.place_of == root:

@@ -1,4 +1,4 @@
-"""The order in which the layers of a group make rows, and the rows that each tensor must hold.
+"""The order in which a group's layers make rows, and the rows that tensors must hold.
 
 The rule is local, so that the emitted C has it as conditions on row counters:
 
@@ -86,7 +86,10 @@ def has_unread_rows(tensor: RowTensor, layers: Sequence[RowLayer]) -> bool:
 
 
 class Firing(NamedTuple):
-    """A call: the layer makes `rows` rows from `first` on. `layer` is -1 if the caller passes a row of the input."""
+    """A call: the layer makes `rows` rows from `first` on.
+
+    `layer` is -1 if the caller passes a row of the input.
+    """
 
     layer: int
     first: int
@@ -177,7 +180,7 @@ def outline(
 
 
 def _places(layers: Sequence[RowLayer], tensors: Mapping[str, RowTensor]) -> list[int]:
-    """Return the places before a layer where one tensor is alive, which takes the place of no other; and the end."""
+    """Return the places before a layer with one live tensor that replaces none; and the end."""
     last = {name: number for number, layer in enumerate(layers) for name in layer.inputs}
     places, alive = [0], set(tensors) - {layer.output for layer in layers}
     for number, layer in enumerate(layers[:-1]):
@@ -210,14 +213,17 @@ def _simulated(
     pushed: str,
     alignments: tuple[tuple[int, int], ...],
 ) -> Schedule:
-    """Return the schedule of `simulate`; the first layer may have no inputs. Candidates ask for the same ones again."""
+    """Return the schedule of `simulate`; the first layer may have no inputs.
+
+    Candidates ask for the same ones again.
+    """
     schedule = simulate(layers, dict(tensors), pushed, dict(alignments))
     schedule.firings = []
     return schedule
 
 
 class _Simulation:
-    """The state of a group: calls done by each layer, and the rows [first, end) of each tensor in memory."""
+    """The state of a group: layers' calls so far, and each tensor's rows [first, end) held."""
 
     def __init__(
         self,
@@ -325,7 +331,7 @@ class _Simulation:
         self.schedule.progress[self.done[-1]] = rows
 
     def _keep_apart(self, layer: RowLayer, end: int) -> None:
-        """Note where the group's input must begin, so that rows of its output before `end` replace no row in use."""
+        """Note where the input must begin, so that output rows before `end` replace none in use."""
         source = self.tensors[self.source]
         needed = [x.start(done, 0) for x, done in self._unfinished(self.source)]
         if needed:

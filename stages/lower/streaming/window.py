@@ -25,7 +25,7 @@ _BY_ROWS = (Conv2D, DepthwiseConv2D, Pool2D, Float, *_BY_PIXEL)
 
 
 class RowWindow(NamedTuple):
-    """Row `i` of the output needs the input's rows from `i * stride - padding` on, `size` of them.
+    """Output row `i` needs `size` rows of the input, from `i * stride - padding` on.
 
     fill         value of a padding row's elements
     accumulates  the layer adds up all rows, and has one result: a global pool

@@ -71,7 +71,10 @@ def _rescaled(operator: Operator, inputs: Sequence[Tensor], left_shift: int, out
 def _power_of_two_sum(
     operator: Operator, writer: GraphWriter, operands: tuple[Tensor, Tensor], exponents: Sequence[int]
 ) -> None:
-    """Sum on power-of-two scales, unless the options forbid it. One operand has the output's scale."""
+    """Sum on power-of-two scales, unless the options forbid it.
+
+    One operand has the output's scale.
+    """
     shifts = [exponents[2] - exponent for exponent in exponents[:2]]
     if min(shifts) < 0 or 0 not in shifts or max(shifts) > 31:
         raise operator.error(
@@ -175,7 +178,7 @@ _OF_INT32 = {
 
 
 def of_int32(operator: Operator, writer: GraphWriter) -> bool:
-    """Append a layer on int32 without scales; return whether the operator is one, without an activation."""
+    """Append a layer on int32 without scales or activation; return whether it is one."""
     tensors = (*operator.inputs, *operator.outputs)
     if operator.call.op not in _OF_INT32 or any(tensor.dtype != "int32" for tensor in tensors):
         return False

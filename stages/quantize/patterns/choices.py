@@ -58,6 +58,7 @@ def arg_extreme(operator: Operator, writer: GraphWriter) -> None:
 
 
 def cumsum(operator: Operator, writer: GraphWriter) -> None:
+    """Append CUMSUM."""
     source, axis = _along(operator, writer)
     options = operator.options
     op = Cumsum(axis=axis, exclusive=bool(options["exclusive"]), reverse=bool(options["reverse"]))

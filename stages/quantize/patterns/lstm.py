@@ -20,7 +20,7 @@ _GATE_SCALE = 2.0**-12  # scale of the gates before their activations
 
 
 def lstm(operator: Operator, writer: GraphWriter) -> None:
-    """LSTM. Real multipliers are float32 expressions; the one of the results is computed in double."""
+    """LSTM. Real multipliers are float32 expressions, that of the results is a double."""
     x, hidden, cell, out = (*(operator.tensor_at(at) for at in (0, HIDDEN, CELL)), operator.outputs[0])
     weights, recurrent, bias = (_stacked(operator, at) for at in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
     constants = {"input_weights": weights, "recurrent_weights": recurrent, "bias": bias}

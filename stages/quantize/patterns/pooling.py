@@ -1,4 +1,7 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D of the raw integers. Input and output have the same quantization."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D of the raw integers.
+
+Input and output have the same quantization.
+"""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ def rnn(operator: Operator, writer: GraphWriter) -> None:
 
 
 def gru(operator: Operator, writer: GraphWriter) -> None:
+    """Append a float GRU over a sequence."""
     weights, recurrent, bias = (operator.known(at) for at in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIAS))
     _, units, depth = weights.shape
     options = operator.flexbuffer

@@ -20,6 +20,7 @@ _MOST_PRODUCT_SHIFT = 7  # from the reference
 
 
 def mean(operator: Operator, writer: GraphWriter) -> None:
+    """Append MEAN; over more than two separate axes as Sum, whose kernel takes any axes."""
     source, axes, count = _reduced(operator, "mean")
     out = operator.outputs[0]
     fixed = mean_multiplier(source.scale, out.scale, count)

@@ -1,4 +1,4 @@
-"""TFLM's signal operators: the same arithmetic, with state tensors in place of their memory."""
+"""TFLM's signal operators: the same arithmetic, with state tensors as memory."""
 
 from __future__ import annotations
 

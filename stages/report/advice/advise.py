@@ -1,4 +1,4 @@
-"""Apply the rules: at most a line for each of the expensive layers, and one each for RAM and ROM."""
+"""Apply the rules: at most a line for each costly layer, and one each for RAM and ROM."""
 
 from __future__ import annotations
 

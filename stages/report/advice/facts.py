@@ -34,7 +34,7 @@ _ALTERNATIVE = {"kernel": "", "cost": None, "cost_source": "", "reason": "", "fl
 
 @dataclass(frozen=True)
 class Saving:
-    """Upper bound of a change's saving, from the run's figures, in bytes, instructions or cycles."""
+    """Upper bound of a change's saving in bytes, instructions or cycles, by the run."""
 
     amount: int
     unit: str
@@ -93,7 +93,7 @@ class Facts:
 
     @cached_property
     def can_calibrate(self) -> bool:
-        """Whether `mode: calibrate` takes the network: float32, and no variables, which its quantizer lacks."""
+        """Whether `mode: calibrate` takes the network: float32, without variables."""
         floats = set(self.report["legalize"]["tensors"]) == {"float32"} and not self.report["quantization"]
         return floats and not any(isinstance(layer.op, Read | Assign) for layer in self.computed.layers)
 

@@ -136,7 +136,7 @@ def _less_scratch(facts: Facts, *, wide: bool, what: str, command: str) -> Advic
 
 
 def _is_avoidable(facts: Facts, buffer: Mapping[str, Any], *, wide: bool) -> bool:
-    """Whether scratch is for unpacked weights (`wide`), or of a kernel that another one could replace."""
+    """Whether scratch is for unpacked weights (`wide`), or of a replaceable kernel."""
     if buffer["kind"] != "scratch" or (":wide_" in buffer["name"]) != wide:
         return False
     plan = facts.layer_plan(int(buffer["name"].split(":")[1]))

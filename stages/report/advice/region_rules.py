@@ -59,7 +59,7 @@ def slow_memory(facts: Facts) -> Advice | None:
 
 
 def _command(facts: Facts, first: _Row, there: list[_Row]) -> str | None:
-    """Return the assignment that can move the most-read row; None if no figure shows that one can."""
+    """Return the assignment that can move the most-read row; None without such a figure."""
     ruled = facts.ruled & {(first.row["region"], first.part), (first.faster, first.part)}
     if (first.row["region"], first.part) in ruled:
         return "memory.rules=[]" if _free(facts, first.faster) >= first.row["bytes"] else None
@@ -72,7 +72,7 @@ def _command(facts: Facts, first: _Row, there: list[_Row]) -> str | None:
 
 
 def _free(facts: Facts, region: str) -> int:
-    """Return the bytes of a region that the linked firmware leaves free; 0 if nothing was linked."""
+    """Return the bytes of a region that the linked firmware leaves; 0 if none is linked."""
     regions = facts.report["memory"].get("regions", ())
     return sum(int(entry["length"]) - int(entry["used"]) for entry in regions if entry["name"] == region)
 
@@ -96,7 +96,7 @@ def _rows(facts: Facts) -> Iterator[_Row]:
 
 
 def _tensors(facts: Facts, row: Mapping[str, Any]) -> int:
-    """Return the bytes that are written to a buffer once, and read from it for each window of each reader."""
+    """Return a buffer's traffic: written once, read for each window of each reader."""
     graph, count = facts.computed, 0
     for name in (held["name"] for held in row["holds"]):
         readers = [layer for layer in graph.layers if name in layer.inputs]
@@ -106,7 +106,7 @@ def _tensors(facts: Facts, row: Mapping[str, Any]) -> int:
 
 
 def _scratch(facts: Facts, row: Mapping[str, Any]) -> int:
-    """Return twice the scratch's share of the bytes that its layer reads, but at least twice its size."""
+    """Return twice the scratch's share of its layer's reads, but at least twice its size."""
     index = int(row["name"].split(":")[1])
     layer, tensors = facts.computed.layers[index], facts.computed.tensors
     read = sum(tensors[name].bytes for name in layer.inputs) * windows_of(layer)

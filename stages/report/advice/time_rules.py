@@ -22,7 +22,7 @@ _TYPES = ("int8", "uint8", "int16", "float32")
 
 
 def engine_requantizes(facts: Facts) -> Advice | None:
-    """The core requantizes the sums of an accelerator that could do it itself, with its own rounding."""
+    """The core requantizes sums, which the engine could do with its own rounding."""
     cycles, plan = facts.report.get("cycles"), facts.plan
     if not cycles or plan.get("requantize") != "core" or "engine" not in plan.get("requantizers", ()):
         return None
@@ -135,7 +135,7 @@ def float_layer(facts: Facts, index: int) -> Advice | None:
 
 
 def last_activation(facts: Facts, index: int) -> Advice | None:
-    """The last layer is a softmax, a sigmoid or a conversion to float, which a decision does not need."""
+    """The last layer is a softmax, sigmoid or conversion, which a decision does not need."""
     layer = facts.computed.layers[index]
     if layer.kind not in _LAST or not set(layer.outputs) <= set(facts.computed.outputs):
         return None
@@ -149,7 +149,7 @@ def last_activation(facts: Facts, index: int) -> Advice | None:
 
 
 def excluded_kernel(facts: Facts, index: int) -> Advice | None:
-    """A generic kernel runs, or the core instead of the engine, because a faster kernel does not fit."""
+    """A generic kernel or the core runs, because a faster kernel or the engine does not fit."""
     entry = facts.layer_plan(index)
     engine = _engine(facts)
     if not entry["kernel"].startswith("generic.") and (not engine or entry["kernel"] == engine):
@@ -193,7 +193,7 @@ def padded_channels(facts: Facts, index: int) -> Advice | None:
 
 
 def _faster(entry: Mapping[str, Any]) -> tuple[float, str] | None:
-    """Return what the fastest other kernel saves, and its name; None if none is proved to be faster."""
+    """Return the fastest other kernel's saving and name; None if no one is proved faster."""
     unpacks = any("scratch:wide_" in role for step in entry["steps"] for role in step["roles"])
     if entry["cost_source"] not in _PROVED or unpacks:  # the other costs are without unpacking weights
         return None

@@ -1,1 +1,1 @@
-"""Report of recordings over time: scores, decisions against labels, and the load of the core."""
+"""Report of recordings over time: scores, decisions against labels, the core's load."""

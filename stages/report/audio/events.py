@@ -57,8 +57,9 @@ def beginnings(decided: npt.NDArray[np.bool_], times: npt.NDArray[np.float64], h
 
 
 def judge(detections: Sequence[Detection], expected: Sequence[Expected], margin: float) -> None:
-    """Set the verdicts of the detections, and when each label was detected. Both are sorted by time.
+    """Set the verdicts of the detections, and when each label was detected.
 
+    Both are sorted by time.
     A detection belongs to a label from its start until `margin` seconds after its end.
 
     hit           the first detection of a label's keyword
@@ -76,7 +77,7 @@ def judge(detections: Sequence[Detection], expected: Sequence[Expected], margin:
 
 
 def quiet_seconds(seconds: float, expected: Sequence[Expected], margin: float, skip: float = 0.0) -> float:
-    """Return the length of a recording after `skip` seconds, outside of all labels and their margins."""
+    """Return a recording's length after `skip` seconds, outside of labels and margins."""
     quiet, end = seconds - min(skip, seconds), skip
     for label in sorted(expected, key=lambda label: label.start):
         last = min(label.end + margin, seconds)

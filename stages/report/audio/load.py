@@ -12,7 +12,7 @@ from stages.report.board import counted
 def load(
     report: Mapping[str, Any], totals: Sequence[int], step_seconds: float, clock: int | None = None
 ) -> dict[str, Any] | None:
-    """Return `load` of report.json's `audio`; None if nothing was counted, or not in units of the core.
+    """Return `load` of report.json's `audio`; None without counts in the core's units.
 
     totals  counts of the steps
     clock   Hz of a core, from the recipe

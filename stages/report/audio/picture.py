@@ -52,7 +52,7 @@ _SCORES = (
 
 
 def audio_svg(series: Series, audio: Mapping[str, Any]) -> str:
-    """Return the SVG of at most MOST_FILES recordings, those with errors first; '' without recordings."""
+    """Return the SVG of up to MOST_FILES recordings, those with errors first, or ''."""
     shown = _shown(audio["files"])
     if not shown:
         return ""
@@ -150,7 +150,7 @@ class _Panel:
         self.bottom = self._base + _AXIS
 
     def lines(self, wave: float, frames: npt.NDArray[Any] | None, heat: tuple[float, float] | None) -> Iterator[str]:
-        """Yield the SVG. `wave` is the loudest sample, `heat` the range of the features, of all drawn files."""
+        """Yield the SVG. `wave`: loudest sample, `heat`: range of features, of all drawn files."""
         yield f'<text class="name" x="{_LEFT}" y="{self._top + 14}">{self._name()}</text>'
         yield f'<text class="quiet" x="{_RIGHT}" y="{self._top + 14}" text-anchor="end">{xml(self._result())}</text>'
         yield from self._labels()
@@ -261,7 +261,7 @@ def _loudest(samples: npt.NDArray[Any]) -> float:
 
 
 def _image(frames: npt.NDArray[Any], heat: tuple[float, float], top: int) -> str:
-    """Return the heat map of features [frames, channels], channel 0 below; `heat` is their range."""
+    """Return the heat map of [frames, channels], channel 0 below; `heat` is the range."""
     for axis, most in ((0, _COLUMNS), (1, _MOST_CHANNELS)):
         size = frames.shape[axis]
         starts = np.unique(np.linspace(0, size, min(most, size), endpoint=False).astype(np.int64))

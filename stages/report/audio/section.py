@@ -1,4 +1,4 @@
-"""`audio` of report.json: detections of a network in recordings, compared with their labels."""
+"""`audio` of report.json: a network's detections in recordings against their labels."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _unused(series: Series, options: DetectionOptions) -> Iterator[str]:
 
 
 def write_table(path: Path, series: Series, names: Sequence[str]) -> None:
-    """Write a line for each step: file, time in seconds, scores, and the network's own decisions."""
+    """Write a line for each step: file, seconds, scores, the network's own decisions."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         for number, recording in enumerate(series.recordings):

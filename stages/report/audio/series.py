@@ -1,4 +1,4 @@
-"""Scores, decisions and features of each step of the recordings, from the simulator's records."""
+"""Scores, decisions, features of each step of recordings, from simulator records."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ class Series:
         return np.asarray(values.reshape(recording.steps, -1) != 0)
 
     def frames(self, recording: Recording) -> Array | None:
-        """Return the features, [frames, channels]; None if there are none. A step may have several frames."""
+        """Return the features, [frames, channels]; None if there are none.
+
+        A step may have several frames.
+        """
         if self._features is None:
             return None
         table, port = self._features

@@ -1,4 +1,4 @@
-"""Data of the page that report.json lacks: edges between layers, the first inference, pictures."""
+"""Data of the page that report.json lacks: edges, first inference, pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Extras:
 
 
 def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:
-    """Collect the data from the artifacts. `classes` are names for the elements of the first output."""
+    """Collect the data from the artifacts.
+
+    `classes` are names for the elements of the first output.
+    """
     from stages.ir.graph import Graph
     from stages.report.html.network import edges
 

@@ -69,7 +69,7 @@ def _arena(region: str, buffers: Sequence[Mapping[str, Any]], layers: int) -> Ar
 
 
 def peak_of(buffers: Sequence[Mapping[str, Any]], layers: int) -> int:
-    """Return the position of the first layer at which most bytes are alive, for `layers` layers."""
+    """Return the first of `layers` layers at which most bytes are alive."""
     return max(range(layers), key=lambda layer: bytes_in_use(alive(buffers, layer)))
 
 

@@ -1,4 +1,4 @@
-"""Picture of the graph: layers one below the other, with an arc for each tensor that skips layers."""
+"""Picture of the graph: layers in a column, arcs for tensors that skip layers."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def verdict(report: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _restrictions(verify: Mapping[str, Any]) -> list[str]:
-    """Return the limits of the result: inferences that were not verified, outputs that may differ."""
+    """Return the result's limits: unverified inferences, outputs that may differ."""
     sentences = []
     names = {name for which in ("without_reference", "overflowed", "tied") for name in verify.get(which) or ()}
     if names:
@@ -146,7 +146,10 @@ def _card(title: str, value: str, note: str, share: float | None = None, term: s
 
 
 def _counts(region: Mapping[str, Any], written: bool) -> bool:
-    """Return whether a region counts for RAM (`written`) or ROM. Aliases of other regions do not count."""
+    """Return whether a region counts for RAM (`written`) or ROM.
+
+    Aliases of other regions do not count.
+    """
     return region["written"] == written and not region.get("same_as")
 
 

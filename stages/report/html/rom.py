@@ -31,7 +31,10 @@ class Box:
 
 
 def groups(report: Mapping[str, Any]) -> dict[str, list[Leaf]]:
-    """Return leaves by group, the largest first. Groups are the weights, the model, and folders of code."""
+    """Return leaves by group, the largest first.
+
+    Groups are the weights, the model, and folders of code.
+    """
     by_group: dict[str, list[Leaf]] = {}
     # Blocks of the arena lie in RAM, those of the weights are shown by layer.
     blocks = {block["symbol"] for block in report["memory"]["blocks"]}
@@ -97,7 +100,7 @@ class Rectangle:
     height: float
 
     def inside(self, margin: float, top: float) -> Rectangle:
-        """Return the rectangle without a margin on three sides and `top` above; sizes are at least 0."""
+        """Return the rectangle without a margin on three sides and `top` above, at least 0."""
         width, height = max(self.width - 2 * margin, 0.0), max(self.height - margin - top, 0.0)
         return Rectangle(self.x + margin, self.y + top, width, height)
 

@@ -1,4 +1,4 @@
-"""The first inference of the run: inputs, as an image if possible, and the largest output values."""
+"""The first inference of the run: inputs (as an image if possible), largest outputs."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Terms:
         return self._marked(name, f'<a class="term" href="#term-{anchor}"', text, "</a>")
 
     def hint(self, name: str, text: str = "") -> Markup:
-        """Return the text with the definition as tooltip, for places where a click does something else."""
+        """Return the text with its definition as tooltip, where a click does something else."""
         return self._marked(name, '<abbr class="term"', text, "</abbr>")
 
     def used(self) -> Iterator[tuple[str, str]]:

@@ -59,7 +59,10 @@ def in_lines(text: str) -> str:
 
 
 def several(names: Sequence[str], shown: int = SHOWN) -> str:
-    """Return `a, b, c and 116 more`: the first `shown` names. All of them if only one would be left out."""
+    """Return `a, b, c and 116 more`: the first `shown` names.
+
+    All of them if only one would be left out.
+    """
     if len(names) <= shown + 1:
         return ", ".join(names)
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"

@@ -55,7 +55,10 @@ def check_writable(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file such that readers see the old or the new content, never a part. Raises OSError."""
+    """Write a file such that readers see the old or the new content, never a part.
+
+    Raises OSError.
+    """
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 

@@ -24,7 +24,10 @@ REINSTALL_HINT = (
 
 
 def default_cache() -> Path:
-    """Return the user's cache folder. FIRMLINE_CACHE, else firmline/ in XDG_CACHE_HOME or ~/.cache."""
+    """Return the user's cache folder.
+
+    FIRMLINE_CACHE, else firmline/ in XDG_CACHE_HOME or ~/.cache.
+    """
     chosen = os.environ.get("FIRMLINE_CACHE")
     if chosen:
         return Path(chosen)

@@ -1,4 +1,4 @@
-"""Run-time code of AArch64: a static Linux program, with instructions counted by QEMU in user mode."""
+"""Run-time code of AArch64: a static Linux program, counted by QEMU in user mode."""
 
 from __future__ import annotations
 

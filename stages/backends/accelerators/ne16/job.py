@@ -1,4 +1,4 @@
-"""Geometry of an NE16 job: one convolution over tensors in L1, and how the engine splits it.
+"""Geometry of an NE16 job: one convolution over tensors in L1, split by the engine.
 
 Tensors are HWC with contiguous channels. An address is that of the first pixel inside the image. Strides are in bytes.
 """

@@ -1,4 +1,6 @@
-"""Map a tile of a layer to an NE16 job: mode and geometry. Its arithmetic is in arithmetic.py.
+"""Map a tile of a layer to an NE16 job: mode and geometry.
+
+Its arithmetic is in arithmetic.py.
 
     pixels      1x1 convolutions of any stride, fully connected layers: a product for each pixel
     conv3x3     and depthwise3x3: the engine's own windows of stride 1; of stride 2 a job for each 2x2 outputs
@@ -68,14 +70,17 @@ class Gather:
 
     @property
     def column_bytes(self) -> int:
+        """Bytes of one output column's window."""
         return self.taps * self.channels
 
     @property
     def row_bytes(self) -> int:
+        """Bytes of the windows of an output row."""
         return self.columns * self.column_bytes
 
     @property
     def bytes(self) -> int:
+        """Bytes of all windows."""
         return self.rows * self.row_bytes
 
 
@@ -246,7 +251,10 @@ def _is_native(view: LayerView) -> bool:
 
 
 def _blocks_pay(view: LayerView) -> bool:
-    """Return whether 2x2 blocks cost no more than gathered windows. Either the core or the engine waits."""
+    """Return whether 2x2 blocks cost no more than gathered windows.
+
+    Either the core or the engine waits.
+    """
     op, out = view.op, extent(view.outputs[0])
     gather = _gather(view, out.rows)
     tiles = [min(SUBTILE_KO, out.channels - first) for first in range(0, out.channels, SUBTILE_KO)]

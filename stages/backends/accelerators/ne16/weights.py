@@ -69,7 +69,10 @@ class WeightCache:
         return self._once("weights", key, [view.constant("weights")], lambda: Weights(centred_weights(view)))
 
     def rounders(self, view: LayerView) -> Array | None:
-        """Return rounders for the core's P extension, int64[output channels]. None if a channel has none."""
+        """Return rounders for the core's P extension, int64[output channels].
+
+        None if a channel has none.
+        """
         return self._once("rounders", view.op, _constants(view), lambda: _rounders(view))
 
     def nearest(self, view: LayerView, engine: MultiplierLimits) -> ScaleConstants | str:

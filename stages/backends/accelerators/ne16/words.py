@@ -200,18 +200,22 @@ class Task:
 
     @property
     def mode(self) -> Mode:
+        """Kind of convolution."""
         return MODES[self.word("conf0") >> 5 & 3]
 
     @property
     def depthwise(self) -> bool:
+        """Whether each output channel reads one input channel."""
         return self.mode == "depthwise3x3"
 
     @property
     def kernel(self) -> int:
+        """Rows and columns of the kernel: 1 or 3."""
         return 1 if self.mode == "conv1x1" else 3
 
     @property
     def weight_bits(self) -> int:
+        """Bits of a weight, 1 to 8."""
         return (self.word("conf0") & 7) + 1
 
     @property
@@ -222,14 +226,17 @@ class Task:
 
     @property
     def output_bits(self) -> int:
+        """Bits of an output: 32 for sums that are not requantized."""
         return BITS[self.word("conf0") >> 21 & 3] if self.flag(NORMALIZE) else 32
 
     @property
     def scale_bits(self) -> int:
+        """Bits of a channel's multiplier."""
         return BITS[self.word("conf0") >> 12 & 3]
 
     @property
     def shift(self) -> int:
+        """Right shift of requantization."""
         return self.word("conf0") >> 16 & 31
 
     @property
@@ -245,16 +252,19 @@ class Task:
 
     @property
     def ki(self) -> tuple[int, int]:
+        """Subtiles of input channels, and the channels of the last one."""
         count, last = self._halves("number_ko_ki", "rem_ko_ki", 1)
         return count, last or SUBTILE_KI
 
     @property
     def rows(self) -> tuple[int, int]:
+        """Subtiles of output rows, and the rows of the last one."""
         count, last = self._halves("number_ho_wo", "rem_ho_wo", 0)
         return count, last or SUBTILE_PIXELS
 
     @property
     def columns(self) -> tuple[int, int]:
+        """Subtiles of output columns, and the columns of the last one."""
         count, last = self._halves("number_ho_wo", "rem_ho_wo", 1)
         return count, last or SUBTILE_PIXELS
 
@@ -267,6 +277,7 @@ class Task:
 
     @property
     def padding(self) -> Padding:
+        """Padding rows and columns at each edge."""
         word = self.word("padding")
         top, right, bottom, left = (word >> bit & 15 for bit in (28, 24, 20, 16))
         return Padding(top, right, bottom, left)

@@ -1,4 +1,4 @@
-"""Run-time code for the machine that builds: an ordinary program, for fast tests under sanitizers."""
+"""Run-time code for the build machine: an ordinary program for tests under sanitizers."""
 
 from __future__ import annotations
 

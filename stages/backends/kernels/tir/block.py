@@ -54,7 +54,10 @@ class Operand:
 
 
 def accumulator(name: str = "acc") -> Operand:
-    """Return the one-element int32 operand in which a meaning accumulates. C micro-kernels do not get it."""
+    """Return the one-element int32 operand in which a meaning accumulates.
+
+    C micro-kernels do not get it.
+    """
     return Operand(name, (1,), "int32", "rw")
 
 
@@ -133,6 +136,7 @@ class Block:
         return self._function(buffers, call)
 
     def intrinsic(self) -> Intrinsic:
+        """Return TVM's tensor intrinsic: meaning and call."""
         return Intrinsic(self.name, self.desc(), self.impl())
 
     def _function(self, buffers: dict[str, Buffer], body: Callable[[], None]) -> PrimFunc:
@@ -199,12 +203,15 @@ class Function:
         self._stack.__exit__(*error)
 
     def input(self, number: int, shape: Sequence[int], dtype: str) -> Buffer:
+        """Declare data input `number`."""
         return self._parameter(f"input:{number}", f"input{number}", shape, dtype)
 
     def output(self, number: int, shape: Sequence[int], dtype: str) -> Buffer:
+        """Declare output `number`."""
         return self._parameter(f"output:{number}", f"output{number}", shape, dtype)
 
     def constant(self, key: str, shape: Sequence[int], dtype: str) -> Buffer:
+        """Declare the constant with this role."""
         return self._parameter(f"constant:{key}", key, shape, dtype)
 
     def scratch(self, name: str, shape: Sequence[int], dtype: str) -> Buffer:
@@ -219,7 +226,10 @@ class Function:
 
     @contextmanager
     def loop(self, *ranges: tuple[str, int]) -> Iterator[tuple[Any, ...]]:
-        """Open nested loops and yield their variables. Each block inside gets one spatial axis per loop."""
+        """Open nested loops and yield their variables.
+
+        Each block inside gets one spatial axis per loop.
+        """
         with ExitStack() as stack:
             variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
             outside = list(self._loops)
@@ -269,7 +279,10 @@ class Function:
             T.evaluate(T.call_extern("int32", function, *pointers))
 
     def set_position(self, name: str, buffer: Buffer, value: Expr) -> None:
-        """Store buffer[0] for `position`. `value` is an expression of the surrounding loops' variables."""
+        """Store buffer[0] for `position`.
+
+        `value` is an expression of the surrounding loops' variables.
+        """
         with T.sblock(name):
             axes = {variable: T.axis.spatial(extent, variable) for variable, extent in self._loops}
             T.reads()
@@ -277,6 +290,7 @@ class Function:
             store(buffer, _substitute(value, axes), 0)
 
     def lowering(self) -> Lowering:
+        """Return the finished function with the roles of its parameters."""
         intrinsics = [block.intrinsic() for block in self._blocks.values() if block.function]
         return Lowering(self._builder.get(), tuple(self._roles), intrinsics)
 

@@ -35,8 +35,9 @@ def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: 
 def rows_block(
     view: LayerView, name: str, function: str, fields: tuple[int, ...], rows: Axis, run: Axis, first: int = 0
 ) -> Block:
-    """Return the block `function(x0, x1, y, fields)` for adjacent output rows. x0 is input `first`.
+    """Return the block `function(x0, x1, y, fields)` for adjacent output rows.
 
+    x0 is input `first`.
     Strides are for the output, x0 and x1.
     """
     op, dtype = view.op, view.outputs[0].dtype

@@ -51,7 +51,7 @@ def divide_by_pot(x: Expr, shift: Expr) -> Expr:
 
 
 def requantize(x: Expr, multiplier: Expr, shift: Expr, rounding: Rounding) -> Expr:
-    """Return M(x, multiplier, shift) of `stages.ir.layers.rounding` for an int32 expression, as int32.
+    """Return M(x, multiplier, shift) of `stages.ir.layers.rounding` for int32 `x`, as int32.
 
     `shift` is in [-31, 30]. A left shift that leaves int32 is undefined, as in the reference.
     """

@@ -85,7 +85,7 @@ def of_steps(
     arguments: Callable[[Any], list[Any]],
     words: int = SUM + 1,
 ) -> Lowering:
-    """Return a block for each step of each sequence of a recurrent layer, with or without cells.
+    """Return a block per step and sequence of a recurrent layer, with or without cells.
 
     `types` are the types and sizes of data, cells and intermediate values.
     """

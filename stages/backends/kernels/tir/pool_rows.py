@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def pool_rows(view: LayerView, function: str, fields: tuple[int, ...], line: int) -> Lowering:
-    """Return the loop over images around `function(x, y, line, fields)`. Sums of a line have 16 bits."""
+    """Return the loop over images around `function(x, y, line, fields)`.
+
+    Sums of a line have 16 bits.
+    """
     x, y = view.inputs[0], view.outputs[0]
     dtype = x.dtype if view.op.is_max else "int16"
     plain = _image(view, function, Operand("fields", fields, "int32"), planes=False)

@@ -42,7 +42,10 @@ def wide_bias(b: Any, channel: Expr) -> Expr:
 
 
 def products16(view: LayerView, tile: Tile, row_plan: Plan, function: str) -> Lowering:
-    """Return the loop over images around the block of one. Rows of a batch are the pixels of one image."""
+    """Return the loop over images around the block of one.
+
+    Rows of a batch are the pixels of one image.
+    """
     op, channels, run = view.op, columns_of(view), run_elements(view)
     is_dense = isinstance(op, FullyConnected)
     batch = 1 if is_dense else view.outputs[0].shape[0]

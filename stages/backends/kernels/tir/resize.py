@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def resize(view: LayerView, function: str, parameters: tuple[int, ...], whole: int, words: int) -> Lowering:
-    """Return the layer as calls of `function`, with tables of `stages.backends.kernels.resize.between`.
+    """Return the layer as calls of `function`, with tables of kernels.resize.between.
 
     The function gets `words` words of scratch.
     """

@@ -15,7 +15,10 @@ CELLS = 5  # that a function needs
 
 
 def sigmoid16(w: Buffer, x: int, name: str) -> None:
-    """Set w[x] to its sigmoid in Q3.12. `name` distinguishes its loop. The other cells are overwritten."""
+    """Set w[x] to its sigmoid in Q3.12.
+
+    `name` distinguishes its loop. The other cells are overwritten.
+    """
     _exp(w, x, 3)
     _reciprocal(w, name)
     store(w, clamp(w[1] * 2, LOW, HIGH), 1)

@@ -24,7 +24,7 @@ def frames_call(
 def rfft_call(
     view: LayerView, function: str, constants: Mapping[str, np.ndarray], scratch: int, integers: Sequence[int]
 ) -> Lowering:
-    """Return `frames_call` with `scratch` complex numbers of scratch after the output; 0: the output itself."""
+    """Return `frames_call` with `scratch` complex numbers after the output; 0: in the output."""
     return _call(view, function, constants, integers, scratch)
 
 

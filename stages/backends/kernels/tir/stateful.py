@@ -21,10 +21,11 @@ class StatefulFunction(Function):
         return self
 
     def state(self, number: int, shape: Sequence[int], dtype: str) -> Buffer:
+        """Declare state tensor `number`."""
         return self._parameter(f"state:{number}", f"state{number}", shape, dtype)
 
     def copied(self, view: LayerView, used: Collection[int]) -> tuple[dict[int, Buffer], Buffer]:
-        """Return the flat buffers that copies read, for the inputs `used`, and the one that they write.
+        """Return the flat buffers that copies read (for the inputs `used`) and write.
 
         A slide moves rows within its state. TVM does not match a block whose operands are one buffer, so the state
         is two parameters, which the printed function has as one.

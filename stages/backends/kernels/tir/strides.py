@@ -66,7 +66,7 @@ def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
 
 
 def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
-    """Return the offset in a buffer for variables of all axes of a walk, or of all but the last."""
+    """Return the offset in a buffer for variables of all axes of a walk, or all but the last."""
     return sum((v * axis.strides[buffer] for v, axis in zip(variables, axes, strict=False)), start=0)
 
 
@@ -86,6 +86,7 @@ class Broadcast:
 
     @property
     def calls(self) -> int:
+        """Number of calls."""
         return prod(axis.extent for axis in self.outer)
 
 

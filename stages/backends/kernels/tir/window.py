@@ -40,7 +40,7 @@ def padded(
     load: Callable[[Expr, Expr], Expr],
     outside: Expr,
 ) -> Expr:
-    """Return `load(row, column)` of a window element, or `outside` where it is not in the image.
+    """Return `load(row, column)` of a window element, `outside` beyond the image.
 
     `image` is (height, width).
     """

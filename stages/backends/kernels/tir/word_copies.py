@@ -88,7 +88,10 @@ def _runs(name: str, calls: Calls, dtype: str, prefix: str) -> Block:
 
 
 def _bytes(name: str, calls: Calls, dtype: str, prefix: str) -> Block:
-    """Return the block y[i * row + j * column] = x[i * row + j * column]. x and y have separate steps."""
+    """Return the block y[i * row + j * column] = x[i * row + j * column].
+
+    x and y have separate steps.
+    """
     rows, columns = calls.rows, calls.columns
 
     def arguments(b: Any) -> list[Any]:

@@ -90,6 +90,7 @@ class Instruction(StrictModel):
         return next((int(match[1]) for operand in self.operands if (match := _IMMEDIATE.fullmatch(operand))), 0)
 
     def exists_on(self, word_bits: int) -> bool:
+        """Return whether cores of this word size have the instruction."""
         return self.xlen in (None, word_bits)
 
     def word(self, fields: Mapping[str, int], immediate: int = 0) -> int:

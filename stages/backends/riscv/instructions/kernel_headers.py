@@ -37,8 +37,9 @@ _LOAD_PAIR = """\
 
 @cache
 def kernel_headers(name: str, version: str, word_bits: Word, *, loads_pairs: bool = False) -> Mapping[str, str]:
-    """Return the headers of an extension's version by file name. Raises StageError for an unknown version.
+    """Return the headers of an extension's version by file name.
 
+    Raises StageError for an unknown version.
     `loads_pairs`: the core loads two registers at once (Zilsd on RV32).
     """
     declared = instruction_set(name, version)
@@ -64,7 +65,7 @@ def _call(expression: str) -> ast.Call:
 
 
 def _function(declared: InstructionSet, name: str, operation: tuple[list[str], Sequence[str]]) -> str:
-    """Return a C function: a statement for each instruction of the first expression, innermost first."""
+    """Return a C function: a statement per instruction of the first expression, inside out."""
     arguments, expressions = operation
     statements: list[str] = []
 
@@ -129,7 +130,7 @@ def insn(instruction: Instruction, immediate: int, result: str, sources: Sequenc
 
 
 def _macro(declared: InstructionSet, name: str, operation: tuple[list[str], Sequence[str]]) -> str:
-    """Return an assembler macro `NAME rd, sources`; '' for an operation of several instructions."""
+    """Return an assembler macro `NAME rd, sources`; '' for an operation of many instructions."""
     arguments, expressions = operation
     calls = [_call(expression) for expression in expressions]
     if any(isinstance(each, ast.Call) for call in calls for each in call.args):

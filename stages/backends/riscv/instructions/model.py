@@ -83,7 +83,7 @@ def _compiled(meaning: str) -> CodeType:
 
 
 def execute(instruction: Instruction, word_bits: int, operands: dict[str, int]) -> tuple[int, bool]:
-    """Return the result register (64 bits: a pair on RV32, else sign-extended) and whether vxsat is set.
+    """Return the 64-bit result (a pair on RV32, else sign-extended) and whether vxsat is set.
 
     `operands` has 64-bit values of d, a, b, c and the immediate `n`. Of registers that are not pairs RV32 uses the low
     half. The result is extended only if the register has 32 bits.

@@ -1,4 +1,4 @@
-"""Devices of Spike beside the core: an accelerator, the DMA engine of its memory, and the monitor.
+"""Devices of Spike beside the core: an accelerator, its memory's DMA engine, the monitor.
 
 An accelerator's device is C++ in the folder `device` of its own; it registers a device of the accelerator's name, which
 gets `l1=ORIGIN:LENGTH` and the accelerator's parameters as texts.

@@ -55,7 +55,10 @@ def _declared(declared: InstructionSet) -> Path:
 
 
 def timing_path() -> Path:
-    """Return the plug-in `libtiming.so`, which estimates cycles. Raises StageError as `plugin_path`."""
+    """Return the plug-in `libtiming.so`, which estimates cycles.
+
+    Raises StageError as `plugin_path`.
+    """
     own, shared = map(read_sources, TIMING)
     return _built("timing", own | shared, lambda library: None)
 
@@ -75,7 +78,7 @@ def library_of(place: Path) -> Path:
 
 
 def devices_library(name: str, place: Path | None) -> Path:
-    """Return the library of an accelerator's device (C++ in `place`) and of the shared `devices/`.
+    """Return the library of an accelerator's device (C++ in `place`) and of shared `devices/`.
 
     `place` is None for an engine without registers: it has no device.
     Raises StageError as `plugin_path` does.

@@ -36,8 +36,9 @@ def tools(target: Target) -> tuple[Tool, ...]:
 
 
 def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str]:
-    """Return the command line that runs `elf` on the target's memory map and ISA. Builds missing plug-ins.
+    """Return the command line that runs `elf` on the target's memory map and ISA.
 
+    Builds missing plug-ins.
     With `timed` it estimates cycles too, as `run` says.
     """
     if target.memory is None:

@@ -1,4 +1,4 @@
-"""The device tree of Spike's machine without its UART, for targets that have memory at its address.
+"""The device tree of Spike without its UART, for targets with memory at its address.
 
 Spike creates its devices from a device tree. A tree on its command line replaces its own tree, including the ISA, so
 each machine needs a separate tree.
@@ -22,7 +22,10 @@ _CONSOLE = re.compile(r"\s*stdout-path = [^;]*;")
 
 
 def tree_without_uart(machine: Sequence[str]) -> Path:
-    """Return the compiled device tree for Spike's options; each is made once. Raises StageError."""
+    """Return the compiled device tree for Spike's options; each is made once.
+
+    Raises StageError.
+    """
     library = build_cache("spike") / key_of({}, (*machine, installed_version())) / "machine.dtb"
     return built_once(library, {}, lambda folder, made: _make(machine, folder, made))
 

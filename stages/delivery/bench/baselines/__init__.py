@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaselineLibrary:
-    """A kernel library that is measured for comparison. Paths are relative to the library's folder.
+    """A kernel library that is measured for comparison.
+
+    Paths are relative to the library's folder.
 
     header    file that declares its functions
     include   include folders

@@ -167,7 +167,7 @@ def _mul(network: Network, view: LayerView) -> Call | None:
 
 
 def _elementwise(function: str, arguments: str, network: Network, view: LayerView) -> Call | None:
-    """Return one call for all elements, or one per pixel if the second operand has one value per channel."""
+    """Return one call for all elements, or one per pixel for a second operand by channel."""
     x, other = view.inputs
     channels = x.shape[-1]
     data = _inputs(network, view)

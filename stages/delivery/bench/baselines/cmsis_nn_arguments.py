@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def dims(name: str, n: int, h: int, w: int, c: int) -> str:
-    """Return the declaration of a tensor's shape; `n`, `h`, `w`, `c` as the function names them."""
+    """Return the declaration of a shape; `n`, `h`, `w`, `c` as the function names them."""
     return f"const cmsis_nn_dims {name} = {{.n = {n}, .h = {h}, .w = {w}, .c = {c}}};"
 
 
 def context(size: str) -> list[str]:
-    """Return C that declares scratch of `size` bytes (a C expression), and returns if it does not fit."""
+    """Return C for scratch of `size` bytes (a C expression) that returns if it does not fit."""
     return [
         f"const cmsis_nn_context context = {{scratch, {size}}};",
         "if (context.size > SCRATCH)",

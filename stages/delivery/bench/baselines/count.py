@@ -1,4 +1,4 @@
-"""Count the functions of a baseline library with -O2 and with -O3, and keep the smaller count.
+"""Count a baseline library's functions with -O2 and -O3; keep the smaller count.
 
 The target's compiler compiles the library, and the target's simulator counts many layers in one program.
 """
@@ -163,7 +163,10 @@ class _Compiler:
 def _compiled(
     sources: Sequence[Path], baseline: BaselineLibrary, compiler: _Compiler, build: Path, report: Callable[[str], None]
 ) -> list[Path]:
-    """Return the objects of the library's files. Files that do not compile are reported and skipped."""
+    """Return the objects of the library's files.
+
+    Files that do not compile are reported and skipped.
+    """
     try:
         return compiler.objects([Source(path) for path in sources], build / "library")
     except StageError as error:
@@ -178,7 +181,10 @@ def _compiled(
 
 
 def _one_by_one(sources: Sequence[Path], compiler: _Compiler, build: Path) -> tuple[list[Path], list[str]]:
-    """Compile each file by itself. Return the objects, and a message for each file that does not compile."""
+    """Compile each file by itself.
+
+    Return the objects, and a message for each file that does not compile.
+    """
     objects, refused = [], []
     for number, path in enumerate(sources):
         try:

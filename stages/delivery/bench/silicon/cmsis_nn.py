@@ -95,7 +95,7 @@ def program(row: Measurement, folder: Path) -> Program:
 
 
 def _fills(arrays: Mapping[str, str], shift: int) -> Iterator[str]:
-    """Yield statements that write random data, and multipliers and shifts that keep outputs in range.
+    """Yield statements that write random data, with multipliers that keep outputs in range.
 
     Bias and sums of weights stay 0.
     """

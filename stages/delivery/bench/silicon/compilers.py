@@ -1,4 +1,4 @@
-"""The compiler of a published program: the one that its row of silicon.yaml names, if this machine has it.
+"""The compiler that a published program's row of silicon.yaml names, if installed.
 
 Rows of Arm's compiler take Clang, from which it derives. Rows of a GCC take one with the same major version if the PATH
 has it under its versioned name (`arm-none-eabi-gcc-14.2.1`); else the target's own.
@@ -31,7 +31,10 @@ def uses_clang(compiler: str) -> bool:
 
 
 def with_compiler(target: Target, compiler: str) -> Target:
-    """Return the target with the compiler of a row. Raises StageError if it needs Clang and there is none."""
+    """Return the target with the compiler of a row.
+
+    Raises StageError if it needs Clang and there is none.
+    """
     if uses_clang(compiler):
         return _with_clang(target)
     version = _GCC.search(compiler)

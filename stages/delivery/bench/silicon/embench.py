@@ -1,4 +1,4 @@
-"""Programs of Embench IoT: the timed part of a program of its folder src, and the program's own check."""
+"""Programs of Embench IoT: the timed part of a folder of src, with the program's check."""
 
 from __future__ import annotations
 

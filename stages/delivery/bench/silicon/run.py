@@ -148,7 +148,7 @@ def _build(program: Program, compiled_for: Target, target: Target, out: Path) ->
 
 
 def firmware(elf: Path, inputs: Path, cache: Cache) -> Path:
-    """Return a copy of a network's firmware, with the input of its first inference in the same folder."""
+    """Return a copy of a network's firmware, with the first inference's input beside it."""
     digests = {"elf": _digest(elf), "inputs": _digest(inputs)}
 
     def write(folder: Path) -> None:
@@ -186,7 +186,7 @@ def measured(elf: Path, target: Target, cache: Cache, tools: Mapping[str, str]) 
 
 
 def fit_row(elf: Path, target: Target, published: float) -> CountedRun:
-    """Return a program of `built` or `firmware` with counts of its instructions, to fit its timing model."""
+    """Return a program with its counts of instructions, to fit its timing model."""
     assert target.timing_model is not None
     result, counts = _run(elf, target, timing_table(elf, target, counts=True))
     assert result.cycles is not None
@@ -238,7 +238,10 @@ def _program_output(finished: Finished) -> tuple[str, int]:
 
 
 def _network_output(finished: Finished, folder: Path) -> tuple[str, int]:
-    """Return a hash of the output of a network's firmware, and its instructions. Raises StageError."""
+    """Return a hash of the output of a network's firmware, and its instructions.
+
+    Raises StageError.
+    """
     if finished.exit_code or not (folder / "done.bin").exists():
         raise StageError(f"the firmware ended with status {finished.exit_code}: {finished.output[-200:].strip()}")
     total = (folder / "counts.bin").read_bytes()[-8:]  # after the counts of the layers

@@ -1,1 +1,1 @@
-"""The forms of Firmline: packages with FORM (stages.delivery.export.form) and their templates."""
+"""The forms of Firmline: packages with FORM (delivery.export.form) and templates."""

@@ -43,7 +43,7 @@ def operands_of(t: Translation, node: Node) -> tuple[list[TensorView | Constant]
 
 
 def integers_behind(value: Value) -> TensorView | Constant | None:
-    """Return the integers that `value` dequantizes if they have one scale and zero point, else None."""
+    """Return the integers that `value` dequantizes by one scale and zero point, else None."""
     if isinstance(value, Dequantized):
         return value.integers
     if not isinstance(value, Constant) or value.scale is None or value.values.dtype not in (np.int8, np.uint8):

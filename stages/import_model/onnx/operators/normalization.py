@@ -97,7 +97,10 @@ def group_normalization(t: Translation, node: Node) -> None:
 
 
 def mean_variance_normalization(t: Translation, node: Node) -> None:
-    """(x - mean) / sqrt(mean((x - mean)^2)), as in ONNX Runtime. 0 where all x equal their mean."""
+    """(x - mean) / sqrt(mean((x - mean)^2)), as in ONNX Runtime.
+
+    0 where all x equal their mean.
+    """
     x, name = t.materialized(t.computed(node, 0)), node.outputs[0]
     axes = [axis_in(int(axis), len(x.shape)) for axis in node.attributes.get("axes", (0, 2, 3))]
     steps = Steps(t, name)
@@ -107,7 +110,10 @@ def mean_variance_normalization(t: Translation, node: Node) -> None:
 
 
 def _normalized(t: Translation, node: Node, x: TensorView, axes: Sequence[int], shape: Sequence[int]) -> None:
-    """Bind (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias. shape: of scale and bias."""
+    """Bind (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
+
+    shape: of scale and bias.
+    """
     name, result = node.outputs[0], _unit(t, node, x, axes)
     steps = [(at, label) for at, label in ((1, "scale"), (2, "bias")) if node.has(at)]
     for at, (position, label) in enumerate(steps, 1):

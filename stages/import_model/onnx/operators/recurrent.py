@@ -107,7 +107,10 @@ def _flags(node: Node) -> tuple[bool, ...]:
 
 
 def _directions(t: Translation, node: Node, shape: Sequence[int]) -> list[_Direction]:
-    """Return the directions. Raises Refused for weights of other shapes and for unsupported options."""
+    """Return the directions.
+
+    Raises Refused for weights of other shapes and for unsupported options.
+    """
     flags, gates, depth = _flags(node), _GATES[node.op], shape[2]
     functions = _functions(node, len(flags))
     weights, recurrent = t.constant(node, 1, "its weights"), t.constant(node, 2, "its recurrent weights")

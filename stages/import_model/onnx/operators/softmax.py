@@ -14,7 +14,7 @@ _SMALLEST_SCALE = 2.0**-24  # of the result of a Softmax between integers
 
 
 def softmax(t: Translation, node: Node) -> None:
-    """Translate Softmax over one axis; on integers if its input is dequantized and its result quantized."""
+    """Translate Softmax over one axis; on integers between dequantize and quantize."""
     value, out = t.value(node, 0), t.quantized(node.outputs[0])
     has_scale = out is not None and out.quant is not None and _SMALLEST_SCALE <= out.quant[0] <= 1
     if isinstance(value, Dequantized) and out is not None and has_scale:

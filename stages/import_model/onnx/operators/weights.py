@@ -53,7 +53,7 @@ class Weights:
 
     @property
     def parts(self) -> list[Array]:
-        """int8 weights whose sum equals these weights, so that the sum of their products is the product.
+        """Return int8 weights with this sum, so that the sum of products is the product.
 
         Two parts for values from -256 to 254, three for 255.
         """

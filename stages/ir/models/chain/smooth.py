@@ -18,7 +18,7 @@ _TYPES = ("int8", "uint8", "float32")
 
 
 def smoother(options: Smooth, scores: TensorInfo, source: str, at: tuple[str | int, ...] = ()) -> bytes:
-    """Return a file with the outputs `score`, as the input's type, and `detected`, bool: both [1, scores].
+    """Return a file with outputs `score` (input's type) and `detected` (bool): [1, scores].
 
     A score is the mean as MEAN rounds it. It is compared with the largest value of its type at or below its threshold.
     Raises StageError for a type, index or threshold that does not fit `scores`, an output of `source`. `at` is the
@@ -50,7 +50,10 @@ def smoother(options: Smooth, scores: TensorInfo, source: str, at: tuple[str | i
 
 
 def _thresholds(b: ModelBuilder, thresholds: float | tuple[float | None, ...], score: Tensor, source: str) -> Tensor:
-    """Return the constant that scores are compared with. Raises StageError for a list of another length."""
+    """Return the constant that scores are compared with.
+
+    Raises StageError for a list of another length.
+    """
     count = score.shape[-1]
     if not isinstance(thresholds, tuple):
         thresholds = (thresholds,) * count

@@ -1,4 +1,4 @@
-"""The recipe's `model: {chain: [...]}`: a front end, networks, and smoothed scores as one model."""
+"""The recipe's `model: {chain: [...]}`: front end, networks, smoothed scores as one model."""
 
 from __future__ import annotations
 

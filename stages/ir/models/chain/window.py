@@ -1,4 +1,4 @@
-"""A window over the last rows of a tensor, as Keras writes state: read, concatenate, slice, assign."""
+"""A window over a tensor's last rows, as Keras writes state: read, join, slice, assign."""
 
 from __future__ import annotations
 

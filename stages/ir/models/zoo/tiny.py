@@ -1,4 +1,4 @@
-"""The other networks of MLPerf Tiny (arXiv:2106.07597, and version 1.4), as in its reference files."""
+"""MLPerf Tiny's other networks (arXiv:2106.07597, version 1.4), as in its files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ds_cnn(dtype: str, seed: int, bits: int = 8) -> bytes:
 
 
 def ds_cnn_1d(dtype: str, seed: int, bits: int = 8) -> bytes:
-    """Return the streaming wake word: 30 frames of 40 log-mel energies -> wake word, silence, other.
+    """Return the streaming wake word: 30 frames of 40 energies -> wake word, silence, other.
 
     Four depthwise-separable blocks over time, without padding: 30 -> 28 -> 24 -> 15 -> 1 frames.
     """

@@ -28,7 +28,7 @@ class NeonKernel(Kernel):
         return why_not_nhwc(view)
 
     def why_not_operator(self, view: LayerView) -> str:
-        """Return why the kernel cannot compute a layer of supported types and layouts, '' if it can."""
+        """Return why the kernel cannot compute a layer of supported types and layouts, or ''."""
         return ""
 
 

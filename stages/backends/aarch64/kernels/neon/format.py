@@ -113,6 +113,6 @@ def windows_fields(view: LayerView, layout: Format) -> dict[str, int]:
 
 
 def gemm_fields(view: LayerView, layout: Format, mode: int) -> list[int]:
-    """Return the fields of neon_gemm after the output constants: x_row, y_row, depth, columns, mode."""
+    """Return the last fields of neon_gemm: x_row, y_row, depth, columns, mode."""
     filled, columns = depth(view, layout), columns_of(view)
     return [filled, columns, filled, columns, mode]

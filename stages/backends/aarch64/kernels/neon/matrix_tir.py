@@ -133,7 +133,7 @@ def _of_panel(panel: Any, at: Expr, height: int, chunk: int, k: Expr) -> Expr:
 
 
 def _tiles(rows: int) -> Iterator[tuple[int, int, int]]:
-    """Return (first row, tiles, height): tiles of eight, then one of four if no more rows remain."""
+    """Return (first row, tiles, height): tiles of eight, then one of four for up to four rows."""
     by_eight = -(-rows // 8) if rows % 8 > 4 else rows // 8
     if by_eight:
         yield 0, by_eight, 8

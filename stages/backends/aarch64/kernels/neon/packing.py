@@ -35,7 +35,7 @@ def weights(flat: np.ndarray, layout: Format, depth: int) -> np.ndarray:
 
 
 def params(view: LayerView, flat: np.ndarray, weight_zero_point: int, layout: Format) -> np.ndarray:
-    """Return int32 [] per block: bias with the input's zero point, multiplier, shift for the mode."""
+    """Return int32 [] per block: bias with zero point, multiplier, shift for the mode."""
     zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
     channels = generic.channels(view, flat, weight_zero_point, zero_point)
     if view.op.rounds_once:
@@ -73,7 +73,7 @@ def depthwise_weights(view: LayerView) -> np.ndarray:
 
 
 def depthwise_channels(view: LayerView, input_zero_point: int) -> np.ndarray:
-    """Return int32 [3, channels]: bias with the input's zero point, multiplier, shift for the mode."""
+    """Return int32 [3, channels]: bias with zero point, multiplier, shift for the mode."""
     op = view.op
     weights = depthwise_weights(view).reshape(-1, op.out_channels).T
     channels = generic.channels(view, weights, 0, input_zero_point).T.copy()

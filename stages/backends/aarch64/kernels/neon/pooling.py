@@ -54,7 +54,7 @@ class Pool2d(NeonKernel):
         return pool2d(view, f"neon_{kind}", Operand("pool", (POOL_BYTES,), "int8"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions per 16 channels, from counts: 6 per element, 60 overhead, 40 per pixel."""
+        """Return instructions per 16 channels, from counts: 6 an element, 40 a pixel, 60 more."""
         batch, height, width, channels = view.outputs[0].shape
         groups = -(-channels // GROUP)
         return float(batch * height * width * (groups * (6 * prod(view.op.kernel) + 60) + 40))

@@ -46,7 +46,7 @@ class Depthwise3x3(ThreeByThree):
         return f"neon_dotprod_depthwise3x3_{SUFFIX[view.inputs[0].dtype]}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 125 per two outputs of 16 channels, 100 per two rows."""
+        """Return instructions, from counts: 125 per 2 outputs of 16 channels, 100 per 2 rows."""
         batch, height, width, channels = view.outputs[0].shape
         groups = len(group_starts(channels, self.group))
         return float(batch * groups * (-(-height // 2) * (width * 125 + 100) + 80))

@@ -17,7 +17,10 @@ CLAMP = ("zero_point", "floor", "low")  # which most structures have
 
 @dataclass(frozen=True)
 class Arithmetic(Sums):
-    """Sums of a layer and their `scale` (rounding.py). Channels that only yield the zero point have sums of 0."""
+    """Sums of a layer and their `scale` (rounding.py).
+
+    Channels that only yield the zero point have sums of 0.
+    """
 
     scale: Requantization
 

@@ -95,7 +95,7 @@ def fields(view: LayerView) -> dict[str, int]:
 
 
 def _steps(view: LayerView) -> tuple[int, int, int]:
-    """Return bytes of y between pixels, results of a channel, and results of neighbouring channels."""
+    """Return bytes of y between pixels, between results of a channel, and between channels."""
     multiplier, y = view.op.depth_multiplier, view.outputs[0]
     pixels = y.shape[1] * y.shape[2]
     return (1, pixels, multiplier * pixels) if y.layout == "NCHW" else (y.shape[3], 1, multiplier)

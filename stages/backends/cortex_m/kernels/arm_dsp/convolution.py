@@ -103,7 +103,7 @@ class Conv2d(Kernel):
 
 
 def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
-    """Return the instructions for `rows` pixels: the panel of a pointwise layer, then channel pairs."""
+    """Return the instructions for `rows` pixels: panel of a pointwise layer, channel pairs."""
     planar_in, planar_out = map(is_planar, (view.inputs[0], view.outputs[0]))
     steps, form = len(step_elements(view, params.mr)), layer_form(view)
     panel = 0.0 if has_windows(view) else 20.0 * steps if planar_in else rows * 2.0 * steps

@@ -52,7 +52,7 @@ class _Planes(SingleChannel):
         """Return why the kernel cannot compute these windows or weights, '' if it can."""
 
     def overlays(self, view: LayerView) -> bool:
-        """Return whether results may replace the input; a channel is copied before it is overwritten."""
+        """Return whether results may replace the input: each channel is copied before its results."""
         return same_bytes(view.inputs[0], view.outputs[0])
 
 

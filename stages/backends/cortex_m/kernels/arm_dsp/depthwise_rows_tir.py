@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution with five or seven columns, in the loops of depthwise_tir.py."""
+"""TIR of depthwise convolution with 5 or 7 columns, in the loops of depthwise_tir.py."""
 
 from __future__ import annotations
 

@@ -202,7 +202,10 @@ def depthwise(view: LayerView) -> Lowering:
 
 
 def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Operand, Operand]) -> Lowering:
-    """Loop over images and channels around `block`. Its operands are plane, channel, y, fields, acc."""
+    """Loop over images and channels around `block`.
+
+    Its operands are plane, channel, y, fields, acc.
+    """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     padding, channel = fill(view, plane), widened(view, plane)
 

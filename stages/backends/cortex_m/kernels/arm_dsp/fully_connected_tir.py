@@ -1,4 +1,4 @@
-"""TIR of fully connected layers: `dot` of a row with all units; rows that need it are copied first.
+"""TIR of fully connected layers: `dot` of a row with all units, after a copy if needed.
 
 for n in rows:
   copy  row <- x[n] as int8, padded to a multiple of four; offset     arm_dsp_copy_row

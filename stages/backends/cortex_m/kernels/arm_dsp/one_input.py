@@ -43,7 +43,7 @@ class OneInput(Kernel):
         return f"tensor {y.name} is {y.layout}; this kernel writes NHWC" if lies_planar(y) else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        """Return the table, uint8 [256, channels up to a multiple of four], by the bits of the input."""
+        """Return the table by the input's bits, uint8 [256, channels up to a multiple of four]."""
         import numpy as np
 
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
@@ -69,6 +69,6 @@ class OneInput(Kernel):
         return f.lowering()
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 20 per four words, 6 per further word, 12 per pixel."""
+        """Return instructions, from counts: 20 per four words, 6 a further word, 12 a pixel."""
         fours, words = divmod(-(-view.op.out_channels // 4), 4)
         return float(view.inputs[0].elements * (20 * fours + 6 * words + 12) + 60)

@@ -28,14 +28,14 @@ def run_steps(count: int) -> list[tuple[int, int]]:
 
 
 def depth_steps(depth: int, run: int) -> NDArray[np.int64]:
-    """Return [steps, 2]: the depth elements of each step for runs of `run` elements; -1 for none."""
+    """Return [steps, 2]: depth elements of each step for runs of `run` elements; -1: none."""
     steps_of_run = np.array(run_steps(run), np.int64)
     starts = np.arange(0, depth, run)[:, None, None]
     return np.where(steps_of_run < 0, -1, steps_of_run + starts).reshape(-1, 2)
 
 
 def depth_steps_of_fours(depth: int) -> NDArray[np.int64]:
-    """Return depth steps for dot.S: an incomplete group of four has the order of a complete one."""
+    """Return depth steps for dot.S; an incomplete group of four is ordered as a full one."""
     elements = np.array(run_steps(-(-depth // 4) * 4), np.int64)
     return np.where(elements < depth, elements, -1)
 

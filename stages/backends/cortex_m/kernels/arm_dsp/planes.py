@@ -44,7 +44,7 @@ def result_word_count(view: LayerView) -> int:
 
 @dataclass(frozen=True)
 class Plane:
-    """Padded plane of a channel; `swapped`: its rows and columns are the image's columns and rows.
+    """Padded plane of a channel; `swapped`: rows and columns of the image change places.
 
     pitch      elements between rows
     order      of the output: `near` (dense), `rows` (columns consecutive, rows apart) or `apart` (columns apart)
@@ -63,6 +63,7 @@ class Plane:
 
     @property
     def elements(self) -> int:
+        """Elements of the padded plane."""
         return self.rows * self.pitch
 
 

@@ -1,4 +1,7 @@
-"""Element-wise layers as rows of runs. In each run an input advances or repeats one element."""
+"""Element-wise layers as rows of runs.
+
+In each run an input advances or repeats one element.
+"""
 
 from __future__ import annotations
 

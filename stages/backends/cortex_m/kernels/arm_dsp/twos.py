@@ -96,7 +96,7 @@ def _at_once(view: LayerView) -> int:
 
 
 def _outputs(view: LayerView) -> NDArray[np.int64]:
-    """Return [pairs, blocks, 2 * outputs at once]: output channels; those of the first group come first.
+    """Return output channels, [pairs, blocks, 2 * outputs at once]: the first group's first.
 
     The last pair and the last block may overlap the one before.
     """
@@ -111,7 +111,7 @@ def _outputs(view: LayerView) -> NDArray[np.int64]:
 
 
 def _words(view: LayerView) -> NDArray[np.int32]:
-    """Return int32 [pairs * blocks, words]: biases, weights of each tap, then both words of each scale."""
+    """Return int32 [pairs * blocks, words]: biases, weights by tap, both words of each scale."""
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words

@@ -34,12 +34,13 @@ AT_ONCE = 4  # channels
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of a layer. A layer without windows is an image of one row with single-pixel windows."""
+    """Windows of a layer. Without windows: one row of single-pixel windows."""
 
     view: LayerView
 
     @cached_property
     def plain(self) -> bool:
+        """Whether the layer has no windows."""
         return not has_windows(self.view)
 
     @property
@@ -49,6 +50,7 @@ class Windows:
 
     @property
     def images(self) -> int:
+        """Images of a run; layers without windows have one row of all pixels."""
         return 1 if self.plain and not self.planar else int(self.view.outputs[0].shape[0])
 
     @property
@@ -59,6 +61,7 @@ class Windows:
 
     @property
     def groups(self) -> int:
+        """Groups of a grouped convolution, else 1."""
         return int(getattr(self.view.op, "groups", 1))
 
     @property
@@ -68,18 +71,22 @@ class Windows:
 
     @property
     def out(self) -> tuple[int, int]:
+        """Rows and columns of the output."""
         return self._pixels(self.view.outputs[0])
 
     @property
     def kernel(self) -> tuple[int, int]:
+        """Rows and columns of a window."""
         return (1, 1) if self.plain else self.view.op.kernel
 
     @property
     def stride(self) -> tuple[int, int]:
+        """Pixels from window to window: rows, columns."""
         return (1, 1) if self.plain else self.view.op.stride
 
     @property
     def dilation(self) -> tuple[int, int]:
+        """Pixels from tap to tap: rows, columns."""
         return (1, 1) if self.plain else self.view.op.dilation
 
     @property
@@ -89,10 +96,12 @@ class Windows:
 
     @property
     def group_in(self) -> int:
+        """Input channels of a group."""
         return self.channels // self.groups
 
     @property
     def group_out(self) -> int:
+        """Output channels of a group."""
         return columns_of(self.view) // self.groups
 
     @property
@@ -102,6 +111,7 @@ class Windows:
 
     @property
     def blocks(self) -> int:
+        """Blocks of output channels of a group, the last possibly incomplete."""
         return -(-self.group_out // self.at_once)
 
     @property
@@ -126,10 +136,12 @@ class Windows:
 
     @cached_property
     def scale(self) -> NDArray[np.int32]:
+        """Multiplier and shift words, int32 [channels, 2 or 3]."""
         return arithmetic(self.view, long=self.view.op.rounds_twice).scale.scale
 
     @property
     def mode(self) -> str:
+        """Requantization: `long` for three scale words, else the rounding."""
         return "long" if self.scale.shape[1] > 2 else str(self.view.op.rounding)
 
     @property
@@ -205,6 +217,7 @@ class Windows:
 
     @property
     def field_words(self) -> int:
+        """32-bit words of the structure that the C function reads."""
         return len(WINDOWS.fields) if self.rows_alone else len(LAYER.fields) + 2 * len(WINDOWS.fields)
 
     def _pixels(self, tensor: Tensor) -> tuple[int, int]:

@@ -25,6 +25,9 @@ def geometry(view: LayerView, first: int) -> dict[str, int]:
 
 
 def why_not_geometry(view: LayerView) -> str:
-    """Return why rows cannot be computed, '' if they can. An input must have the order of the output."""
+    """Return why rows cannot be computed, '' if they can.
+
+    An input must have the order of the output.
+    """
     steps = broadcast(view).run.strides[1:]
     return "" if steps in ((1, 1), (0, 1), (1, 0)) else "an input has another element order than the output"

@@ -1,4 +1,4 @@
-"""Row candidates of a copy between strided views: dense rows, every n-th item, offset table.
+"""Row candidates of a copy between views: dense rows, every n-th item, offset table.
 
 copy    consecutive items to consecutive items
 pick    y[i] = x[i * stride]     a gather load for eight items of one or two bytes, or for four of four
@@ -63,7 +63,10 @@ class CopyCandidate:
 
 
 def candidates(copy: Copy, element: int) -> Iterator[CopyCandidate]:
-    """Return the candidates of a copy. Elements of eight bytes that are not neighbours have none."""
+    """Return the candidates of a copy.
+
+    Elements of eight bytes that are not neighbours have none.
+    """
     *others, run = copy.axes
     if run.extent == 1 or run.strides == (1, 1):
         yield _candidate("copy", others, (run,))
@@ -92,7 +95,7 @@ def _candidate(
 
 
 def _items(copy: Copy, element: int) -> Iterator[tuple[int, tuple[Axis, ...], Sequence[Axis]]]:
-    """Return the bytes of an item, the axis of its elements if there are several, and other axes."""
+    """Return the bytes of an item, the axis of its elements if there are several, other axes."""
     *others, run = copy.axes
     if element in _LANES:
         yield element, (), copy.axes

@@ -64,7 +64,7 @@ class Depthwise3x3(DepthwiseKernel):
         return why_not_pairs(centred_weights(view)[:, :8])
 
     def overlays(self, view: LayerView) -> bool:
-        """Return whether results may replace the input; the line buffers hold the rows that windows still need."""
+        """Return whether results may replace the input: line buffers hold the rows still needed."""
         return same_bytes(view.inputs[0], view.outputs[0])
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -114,6 +114,7 @@ class Depthwise(DepthwiseKernel):
         return why_not_pairs(centred_weights(view)[:, taps % 2 :])
 
     def lanes(self, view: LayerView) -> Lanes:
+        """Return the distribution of the layer's channels over vectors."""
         return lanes_of(view, self.arithmetic(view).mode)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution: one block per channel group of an image and one for the rest."""
+"""TIR of depthwise convolution: a block per channel group of an image, and the rest."""
 
 from __future__ import annotations
 

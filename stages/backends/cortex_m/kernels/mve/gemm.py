@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED: int8 rows times weights, 2 rows x 4 columns or 4 x 1 at a time."""
+"""CONV_2D and FULLY_CONNECTED: int8 rows times weights, 2 rows x 4 columns or 4 x 1."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class _Gemm(MveKernel):
 
 
 class Conv2d(_Gemm):
-    """Convolution: pointwise layers read rows in place, windows are gathered in about 1 KB of scratch."""
+    """Convolution: pointwise rows are read in place, windows gathered in about 1 KB of scratch."""
 
     name = "mve.gemm_s8"
     row_alignment = 1

@@ -1,4 +1,4 @@
-"""Instruction model of mve.gemm_s8 and mve.dot_s8: executions of each code part times its cost.
+"""Instruction model of mve.gemm_s8 and mve.dot_s8: executions times cost by code part.
 
 The coefficients minimize squared relative errors over the layers of the Cortex-M55 cost table.
 """

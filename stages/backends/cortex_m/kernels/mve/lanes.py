@@ -1,4 +1,4 @@
-"""Depthwise layers with one channel per lane: distribution of channels over vectors, and cost."""
+"""Depthwise layers with a channel per lane: channels by vector, and the cost."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ class ChannelGroup:
 
     @property
     def name(self) -> str:
+        """Part of the C function's name."""
         return "lanes" if self.lanes == GROUP else "quads"
 
     @property
     def groups(self) -> int:
+        """Vectors that hold the channels, the last possibly incomplete."""
         return -(-self.channels // self.lanes)
 
     def words(self, taps: int) -> int:
@@ -76,6 +78,7 @@ class Lanes:
 
     @property
     def taps(self) -> int:
+        """Taps of a window."""
         return prod(self.walk.kernel)
 
     @property
@@ -98,7 +101,7 @@ class Lanes:
 
     @property
     def by_group(self) -> bool:
-        """Whether lines hold 16 channels and are loaded again for each group, as all channels do not fit."""
+        """Whether lines hold 16 channels and are reloaded for each group: all do not fit."""
         return self.is_long and self.walk.channels > GROUP
 
     @property
@@ -218,7 +221,10 @@ class Lanes:
 
 
 def lanes_of(view: LayerView, mode: Mode) -> Lanes:
-    """Return the cheapest walk and channel groups. Each 40 lanes of constants add one percent to the cost."""
+    """Return the cheapest walk and channel groups.
+
+    Each 40 lanes of constants add one percent to the cost.
+    """
     candidates = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
     fitting = [lanes for lanes in candidates if lanes.walk.is_plain or not lanes.is_long]
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution with one channel per lane: a block per channel group of an image."""
+"""TIR of depthwise convolution with a channel per lane: a block per channel group."""
 
 from __future__ import annotations
 

@@ -80,7 +80,10 @@ class Mean(Kernel):
 
 
 def pixels(view: LayerView) -> tuple[Axis, Axis]:
-    """Rows and columns of a mean. Axes too long for 16 bits are split into the longest rows that fit."""
+    """Rows and columns of a mean.
+
+    Axes too long for 16 bits are split into the longest rows that fit.
+    """
     rows, columns = two_axes(reduced_axes(view)[1])
     if columns.extent <= MOST_COLUMNS or rows.extent > 1:
         return rows, columns

@@ -16,7 +16,10 @@ Expr = Any  # a TIR expression or a Python int
 
 
 def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mode: Mode) -> Expr:
-    """Return vqrdmulh(vqrdmulh(acc, multiplier), rounder); int32. In mode shifted `rounder` is the shift."""
+    """Return vqrdmulh(vqrdmulh(acc, multiplier), rounder); int32.
+
+    In mode shifted `rounder` is the shift.
+    """
     if mode == "shifted":
         return by_shift(acc, multiplier, rounder, "double")
     single = T.shift_right(int64(acc) * int64(multiplier), T.int64(31))

@@ -1,4 +1,4 @@
-"""Requantization in two 31-bit vector multiplications (proof: stages.backends.kernels.rounding).
+"""Requantization in two 31-bit vector multiplications (see backends.kernels.rounding).
 
   t = VQRDMULH(acc, m)          (acc * m + 2^30) >> 31, the doubling multiplication of the reference
   y = VQRDMULH(t, p)            (t * p + 2^30) >> 31

@@ -20,7 +20,7 @@ class MveRowSums(RowSums):
     prefix = "mve"
 
     def cost_rows(self, view: LayerView, rows: int, target: Target) -> float:
-        """Return the instructions, from counts: 10 per 16 channels of a pixel, 5 per four of the rest."""
+        """Return instructions, from counts: 10 per 16 channels of a pixel, 5 per 4 of the rest."""
         _, _, width, channels = view.inputs[0].shape
         sixteens, fours = channels // 16, -(-(channels % 16) // 4)
         return float(sixteens * (10 * rows * width + 20) + fours * (5 * rows * width + 18) + 45)

@@ -41,10 +41,12 @@ class Strips:
 
     @property
     def taps(self) -> int:
+        """Taps of a window."""
         return prod(self.view.op.kernel)
 
     @property
     def chunks(self) -> int:
+        """Vectors that hold a window's taps, the last possibly incomplete."""
         return -(-self.taps // CHUNK)
 
     @property
@@ -63,22 +65,27 @@ class Strips:
 
     @property
     def kernel(self) -> tuple[int, int]:
+        """Window across and along the strip."""
         return self.pair(self.view.op.kernel)
 
     @property
     def stride(self) -> tuple[int, int]:
+        """Stride across and along the strip."""
         return self.pair(self.view.op.stride)
 
     @property
     def dilation(self) -> tuple[int, int]:
+        """Dilation across and along the strip."""
         return self.pair(self.view.op.dilation)
 
     @property
     def size(self) -> tuple[int, int]:
+        """Input pixels across and along the strip."""
         return self.pair(self.view.inputs[0].shape[1:3])
 
     @property
     def out(self) -> tuple[int, int]:
+        """Output pixels across and along the strip."""
         return self.pair(self.view.outputs[0].shape[1:3])
 
     @property
@@ -139,7 +146,7 @@ class Strips:
         return self.step in STEPS and self.parts == 1 and self.chunks == 1
 
     def cost(self, mode: str = "") -> float:
-        """Return the instructions, from counts, by the mode of rounding.py ('': exact where possible).
+        """Return instructions, from counts, by mode of rounding.py ('': exact where possible).
 
         Per row of windows 23 per channel. Eight windows take 33 in mode exact and 55 in others; with many taps four
         windows take 30, and 9 per vector. Copying 16 channels of a pixel takes about ten.

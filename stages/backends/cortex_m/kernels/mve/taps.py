@@ -26,7 +26,7 @@ FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better 
 
 
 class DepthwiseTaps(SingleChannel, MveKernel):
-    """Any window, stride, dilation and multiplier; also convolutions of one channel or few filters.
+    """Any window, stride, dilation, multiplier; also convolutions of one channel, few filters.
 
     A convolution with few filters is treated as one channel with proportionally more columns.
     """

@@ -17,7 +17,7 @@ MOST_LANES = 128  # of neighbouring pixels that are taken as one: each has const
 
 @dataclass(frozen=True)
 class Walk:
-    """Windows on an image of `channels` bytes per pixel; `before` is the padding above and left.
+    """Windows on an image of `channels` bytes a pixel; `before` is padding above and left.
 
     `repeat` neighbouring outputs count as one with `repeat` times the channels, if the column stride is 1. `is_plain`:
     rows are image rows or columns, and outputs are taken one by one.

@@ -1,4 +1,4 @@
-"""Kernels in portable C for every operator: the fallback, and the baseline of other kernels."""
+"""Kernels in portable C for every operator: the fallback and baseline of others."""
 
 from stages.backends.generic.kernels.generic import (
     choices,

@@ -21,7 +21,10 @@ class _Plain(Loops):
 
 
 class Compare(_Plain):
-    """Comparison with broadcasting. Operands of 8 bits, and some of 16, are scaled as they are compared."""
+    """Comparison with broadcasting.
+
+    Operands of 8 bits, and some of 16, are scaled as they are compared.
+    """
 
     name = "generic.compare"
     ops: ClassVar[frozenset[str]] = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal"})

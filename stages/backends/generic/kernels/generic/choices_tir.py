@@ -31,6 +31,7 @@ _LOGIC: dict[str, Callable[..., Any]] = {"logical_not": tirx.Not, "logical_and":
 
 
 def compare(view: LayerView) -> Lowering:
+    """Lower a comparison of two tensors, whose output is bool."""
     op, scaled_first = view.op, is_scaled(view.op.op, view.inputs[0].dtype)
 
     def operand(x: Any, number: int) -> Any:
@@ -45,6 +46,8 @@ def compare(view: LayerView) -> Lowering:
 
 
 def logic(view: LayerView) -> Lowering:
+    """Lower an operator on bool."""
+
     def value(x: Sequence[Any]) -> Any:
         return _LOGIC[view.op.op](*x)
 
@@ -108,11 +111,12 @@ def _int32(name: str, a: Any, operand: Any) -> Any:
 
 
 def select_layer(view: LayerView) -> Lowering:
+    """Lower SELECT: the second input where the first is true, else the third."""
     return _mapped(view, lambda x: select(x[0], x[1], x[2]))
 
 
 def cast(view: LayerView) -> Lowering:
-    """Return a conversion. A float is converted only if it fits the type: C leaves other cases undefined."""
+    """Return a conversion; of a float only if it fits the type, as C leaves the rest undefined."""
     source, dtype = view.inputs[0].dtype, view.outputs[0].dtype
 
     def value(x: Sequence[Any]) -> Any:

@@ -81,7 +81,10 @@ class Conv2d(Kernel):
 
 
 class FullyConnected(Kernel):
-    """Rows of x times rows of w, two by eight at once. uint8 inputs become int8 in a scratch row first."""
+    """Rows of x times rows of w, two by eight at once.
+
+    uint8 inputs become int8 in a scratch row first.
+    """
 
     name = "generic.fully_connected"
     estimate_error = 1.5
@@ -132,6 +135,7 @@ def tile_pixels(view: LayerView, params: ConvParams, target: Target) -> int:
 
 
 def gemm_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:
+    """Return the fields of the C structure `gemm` by name."""
     op, out = view.op, view.outputs[0]
     planar = out.layout == "NCHW"
     return {

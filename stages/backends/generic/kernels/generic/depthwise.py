@@ -69,6 +69,7 @@ def _in_planes(view: LayerView) -> bool:
 
 
 def depthwise_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:
+    """Return the fields of the C structure `depthwise` by name."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     planar = y.layout == "NCHW"
     return {

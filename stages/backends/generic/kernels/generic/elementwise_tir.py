@@ -34,6 +34,8 @@ _BIGGEST = 1024.0  # beyond every 8-bit value, whatever the zero point
 
 
 def add(view: LayerView) -> Lowering:
+    """Lower ADD or SUB."""
+
     def value(x: Sequence[Any], b: Any) -> Any:
         return output(view, rescaled_sum(view.op, x))
 
@@ -43,6 +45,7 @@ def add(view: LayerView) -> Lowering:
 
 
 def mul(view: LayerView) -> Lowering:
+    """Lower MUL."""
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
@@ -102,6 +105,8 @@ def div(view: LayerView) -> Lowering:
 
 
 def table(view: LayerView) -> Lowering:
+    """Lower a function of one 8-bit value by its table."""
+
     def index(x: Sequence[Any]) -> Any:
         return T.bitwise_and(widen(x[0]), 255)
 
@@ -114,6 +119,7 @@ def table(view: LayerView) -> Lowering:
 
 
 def requantize_layer(view: LayerView) -> Lowering:
+    """Lower a change of scale and zero point."""
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
@@ -165,6 +171,7 @@ def quantize(view: LayerView) -> Lowering:
 
 
 def dequantize(view: LayerView) -> Lowering:
+    """Lower DEQUANTIZE: integers to float32."""
     op = view.op
     scale = T.float32(op.scale)
 

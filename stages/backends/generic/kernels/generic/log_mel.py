@@ -22,7 +22,7 @@ MEL_FEATURES = Structure("fl_mel_features", ("channels", "depth", "step", "low",
 
 
 class LogMel(Kernel):
-    """Log-mel spectrum, one frame after the other: an FFT of 32 bits in place, triangles, logarithms.
+    """Log-mel spectrum by frames: an FFT of 32 bits in place, triangles, logarithms.
 
     prefix       of the C function's name
     per_number   instructions per complex number and radix-4 stage

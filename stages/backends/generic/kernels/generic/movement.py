@@ -1,5 +1,6 @@
-"""Data movement: pad, slice, split, transpose, layout, resize, concatenation. Any element type.
+"""Data movement: pad, slice, split, transpose, layout, resize, concatenation.
 
+Any element type.
 Each is a few copies between strided views, except the resize, which reads its source indices from tables.
 """
 
@@ -189,7 +190,7 @@ class Variable(Kernel):
 
 
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
-    """Return the instructions of a copy: by words, by memcpy, or by a loop over the innermost axis."""
+    """Return the instructions of a copy: by words, by memcpy, or by a loop (innermost axis)."""
     costs, run = costs_of(target).copies, copy.axes[-1]
     rows, row_bytes = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
     word = copy.word_bytes(item_bytes, target)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def pick(view: LayerView) -> Lowering:
-    """Return loops over the output in memory order. Adjacent axes without a table become one loop."""
+    """Return loops over the output in memory order.
+
+    Adjacent axes without a table become one loop.
+    """
     x, y = view.inputs[0], view.outputs[0]
     into, out_of = logical_strides(y), logical_strides(x)
     tables = {axis: f"from{number}" for number, axis in enumerate(view.op.axes)}

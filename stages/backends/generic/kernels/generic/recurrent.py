@@ -29,7 +29,7 @@ class _Recurrent(Kernel):
         return {name: array.reshape(-1, array.shape[-1]) for name, array in parts.items()}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 4 instructions per product with an FPU, 120 without; the functions as 50 products per gate."""
+        """Return 4 instructions per product with an FPU, 120 without; 50 products per gate."""
         op, product_cost = view.op, 4 if target.fpu else 120
         return float(view.outputs[0].elements * op.gates * (op.depth + op.units + 50) * product_cost)
 

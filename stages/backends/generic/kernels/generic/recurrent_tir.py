@@ -19,6 +19,7 @@ _TYPES = ("float32",) * 3
 
 
 def sigmoid(x: Expr) -> Expr:
+    """Return 1 / (1 + exp(-x)) in float32."""
     return T.float32(1) / (T.float32(1) + T.exp(T.float32(0) - x))
 
 
@@ -45,7 +46,10 @@ def float_rnn(view: LayerView) -> Lowering:
 
 
 def float_gru(view: LayerView) -> Lowering:
-    """Return GRU in float32. `w` begins with the reset gates r, or with r * state without `reset_after`."""
+    """Return GRU in float32.
+
+    `w` begins with the reset gates r, or with r * state without `reset_after`.
+    """
     op, units = view.op, view.op.units
     first, second = units, units + 1  # cells of sums
 

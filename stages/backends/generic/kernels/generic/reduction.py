@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Mean(Kernel):
-    """MEAN, a run of means at a time. Any layouts, and any axes that make at most two runs in memory."""
+    """MEAN, a run of means at a time.
+
+    Any layouts, and any axes that make at most two runs in memory.
+    """
 
     name = "generic.mean"
     estimate_error = 1.25

@@ -62,7 +62,7 @@ def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lo
 
 
 def _reduction(view: LayerView) -> tuple[Any, Callable[[Any, Any, Any], Any], Callable[[Any], Any]]:
-    """Return the accumulator's start, its update by an element (first or later), and the output."""
+    """Return the accumulator's start, its update (first or later element), and the output."""
     op, dtype = view.op, view.outputs[0].dtype
 
     def scaled(x: Any) -> Any:
@@ -89,6 +89,7 @@ def _reduction(view: LayerView) -> tuple[Any, Callable[[Any, Any, Any], Any], Ca
 
 
 def l2_normalization(view: LayerView) -> Lowering:
+    """Lower L2_NORMALIZATION: each row divided by its length."""
     return along_rows(view, _l2_row(view))
 
 

@@ -48,7 +48,10 @@ class RowSums(RowSumKernel):
         return {"fields": ROW_AVERAGES.of({"count": _count(view), "low": op.act_min, "high": op.act_max})}
 
     def lower_rows(self, view: LayerView, rows: int, target: Target) -> Lowering:
-        """Return the addition of a band [1, rows, width, channels] to the sums. Roles: input:0, scratch:sums."""
+        """Return the addition of a band [1, rows, width, channels] to the sums.
+
+        Roles: input:0, scratch:sums.
+        """
         from stages.backends.generic.kernels.generic.row_sums_tir import band
 
         kind = "maxima" if _is_max(view) else "sums"
@@ -56,7 +59,10 @@ class RowSums(RowSumKernel):
         return band(view, rows, function, is_max=_is_max(view))
 
     def lower_result(self, view: LayerView, target: Target) -> Lowering:
-        """Return the output from the sums of all rows. Roles: scratch:sums, constant:fields, output:0."""
+        """Return the output from the sums of all rows.
+
+        Roles: scratch:sums, constant:fields, output:0.
+        """
         from stages.backends.generic.kernels.generic.row_sums_tir import averages, means
 
         if view.op.op == "mean":

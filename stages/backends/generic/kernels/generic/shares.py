@@ -1,4 +1,4 @@
-"""Softmax of ONNX Runtime by rows: the maximum, the sum of exponentials from a table, the quotients."""
+"""Softmax of ONNX Runtime by rows: maximum, sum of exponentials (a table), quotients."""
 
 from __future__ import annotations
 

@@ -43,7 +43,10 @@ def nearest_softmax(view: LayerView) -> Lowering:
 
 
 def float_softmax(view: LayerView) -> Lowering:
-    """Return softmax in float32. No sum has a product as a term, so a compiler cannot fuse them."""
+    """Return softmax in float32.
+
+    No sum has a product as a term, so a compiler cannot fuse them.
+    """
     op = view.op
 
     def meaning(b: Any, for_row: Callable[[Callable[[Any, Any], None]], None]) -> None:

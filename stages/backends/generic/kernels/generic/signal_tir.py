@@ -53,7 +53,7 @@ def _function(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str)
 
 
 def called(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str = "fl") -> Lowering:
-    """Return the call of the layer's function on inputs, constants, states, outputs and integers.
+    """Return the call of the layer's function: inputs, constants, states, outputs, integers.
 
     The function's name begins with `prefix`.
     """

@@ -1,4 +1,7 @@
-"""Layers on int16 activations, with int8 weights if any. Images are NHWC; zero points are 0."""
+"""Layers on int16 activations, with int8 weights if any.
+
+Images are NHWC; zero points are 0.
+"""
 
 from __future__ import annotations
 
@@ -117,12 +120,18 @@ class FullyConnected16(_Products):
         return fully_connected16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return 5 instructions per product, 250 per output. Most cores compute float64 in software."""
+        """Return 5 instructions per product, 250 per output.
+
+        Most cores compute float64 in software.
+        """
         return float(view.outputs[0].elements * (5 * view.op.depth + 250))
 
 
 class Elementwise16(Loops16):
-    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE. Loops of plain TIR."""
+    """ADD, SUB, MUL with broadcasting, QUANTIZE from and to int16, DEQUANTIZE.
+
+    Loops of plain TIR.
+    """
 
     name = "generic.elementwise16"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub", "mul", "requantize", "quantize", "dequantize"})
@@ -225,7 +234,10 @@ class Softmax16(Loops16):
 
 
 class Extremes16(Loops16):
-    """MINIMUM and MAXIMUM with broadcasting; maximum, minimum and product over axes. Loops of plain TIR."""
+    """MINIMUM and MAXIMUM with broadcasting; maximum, minimum and product over axes.
+
+    Loops of plain TIR.
+    """
 
     name = "generic.extremes16"
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})

@@ -297,7 +297,10 @@ def _clamp64(value: Expr, low: int, high: int) -> Expr:
 
 
 def wide_sqrt(view: LayerView) -> Lowering:
-    """Return the formula of `stages.ir.operators.wide_sqrt.WideSqrt`. The conversion to int32 truncates."""
+    """Return the formula of `stages.ir.operators.wide_sqrt.WideSqrt`.
+
+    The conversion to int32 truncates.
+    """
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:

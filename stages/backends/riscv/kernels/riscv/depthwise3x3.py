@@ -84,7 +84,7 @@ class Depthwise3x3(Kernel):
         return depthwise(view, along_axis(view), FIELDS)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions: 31 per output on RV64 (step 2: 41), 45 or 48 on RV32; 110 per line."""
+        """Return instructions: 31 per output on RV64 (step 2: 41), 45 or 48 on RV32; 110 a line."""
         batch, *sides, channels = view.outputs[0].shape
         along = along_axis(view)
         by_step = (31.0, 41.0) if target.word_bits == 64 else (45.0, 48.0)
@@ -134,7 +134,7 @@ def _side(view: LayerView, axis: int) -> tuple[int, ...]:
 
 
 def _floor(view: LayerView, least: int, most: int) -> int:
-    """Return a lower bound of every sum of up to nine products with weights in [`least`, `most`]."""
+    """Return a lower bound of sums of up to nine products with weights in [least, most]."""
     bounds = (0, 255) if view.inputs[0].dtype == "uint8" else (-128, 127)
     corners = [x * w for x in bounds for w in (least, most)]
     floor, top = 9 * min(0, *corners), 9 * max(0, *corners)

@@ -1,4 +1,4 @@
-"""TIR of convolution on RISC-V: pack windows into words, multiply tiles of six pixels, requantize.
+"""TIR of convolution on RISC-V: pack windows, multiply tiles of six pixels, requantize.
 
 for n in batch, g in groups:
   product  y[P, O]  <- requantize(bias + x[P, K] * w)     pointwise int8 NHWC layers            riscv_gemm_s8

@@ -17,7 +17,7 @@ class _Words(WordCopies):
 
 
 class Move(_Words, WordMove):
-    """Slices and transposes as one copy, pads as a fill and a copy, resizes as copies of pixels or rows."""
+    """Slices and transposes as a copy, pads as fill and copy, resizes as many copies."""
 
     name = "riscv.move"
 

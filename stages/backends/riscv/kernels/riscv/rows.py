@@ -38,6 +38,7 @@ class Rows:
 
     @property
     def panel_bytes(self) -> int:
+        """Bytes of a panel of weights with its header."""
         return self.header + self.panel * self.depth
 
     def whole_columns(self, columns: int) -> int:

@@ -63,5 +63,5 @@ def is_bounded(view: LayerView) -> bool:
 
 
 def rounds_once(view: LayerView) -> bool:
-    """Return whether no output is below the zero point, so that one multiplication may round them."""
+    """Return whether no output is below the zero point: one multiplication may round them."""
     return bool(view.op.act_min >= view.op.output_zero_point)

@@ -65,6 +65,7 @@ class Gemm:
         self.staged = needs_stage(view, lanes)
 
     def panel_shape(self, rows: int, panels: int) -> tuple[int, int, int, int]:
+        """Return [panels, chunks, rows, lanes] of packed rows."""
         return panels, self.chunks + (1 if self.weight_zero_point else 0), rows, self.lanes
 
     def gather(self, name: str, rows: int, panels: int) -> Block:

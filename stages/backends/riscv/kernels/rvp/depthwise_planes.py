@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DepthwisePlanes(Kernel):
-    """Depthwise convolution of any window, stride, dilation, depth multiplier and channel count.
+    """Depthwise convolution of any window, stride, dilation, multiplier and channel count.
 
     Computes 4 * lanes channels at a time. The cost depends on taps and outputs only, with little overhead: best for few
     taps and for small, dilated or strided images.

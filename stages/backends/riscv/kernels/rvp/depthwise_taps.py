@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D output by output, for windows with little overlap or as large as the image."""
+"""DEPTHWISE_CONV_2D by outputs, for windows with little overlap or as large as the image."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class FewInputs(Kernel):
         return few_inputs(view, target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions of unpacked chunks, block pixels, tiles, border windows and staging."""
+        """Return the instructions of unpacked chunks, pixels, tiles, border windows and staging."""
         op, lanes = view.op, target.word_bits // 32
         rows, blocks, chunks = rows_of(view), block_count(view, lanes), _chunks(view)
         height, width = view.outputs[0].shape[1:3]

@@ -83,7 +83,7 @@ class FewOutputs(Kernel):
 
 
 def load_bytes(view: LayerView, target: Target) -> int:
-    """Bytes per load: a register, or a lane where pixels are whole lanes only and that is cheaper."""
+    """Bytes per load: a register, or a lane if pixels are whole lanes and that is cheaper."""
     register = target.word_bits // 8
     loads = (register, LANE) if _in_place(view, LANE) and not _in_place(view, register) else (register,)
     return min(loads, key=lambda load: _cost(view, load, target))
@@ -132,7 +132,7 @@ def _cost(view: LayerView, load: int, target: Target) -> float:
 
 
 class _Pixels(NamedTuple):
-    """Pixel quads (also incomplete ones), gathered windows, windows gathered by bytes, output rows."""
+    """Pixel quads (also incomplete ones), windows gathered by words and by bytes, output rows."""
 
     quads: int
     gathered: int

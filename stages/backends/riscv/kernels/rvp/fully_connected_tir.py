@@ -1,4 +1,4 @@
-"""TIR of fully connected layers of one row, with lanes along the depth: one block for all units.
+"""TIR of fully connected layers of one row, lanes along the depth: one block for all units.
 
 Weights lie in groups of units (packing.rows_weights): groups of eight in a loop, then the rest.
 """
@@ -29,7 +29,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
     zero_point = weight_zero_point(view)
 
     def unit(b: Any, start: Expr, units: int, number: Expr, quad: Expr, j: Expr) -> None:
-        """Compute unit `number` of the group of `units` units at weight `start`; it is unit `j` of `quad`."""
+        """Compute unit `number` of a group of `units` at weight `start`; it is unit `j` of `quad`."""
 
         def add_products(step: Expr, elements: int) -> None:
             with loop(("k", elements)) as k:

@@ -1,4 +1,4 @@
-"""Instruction model of the GEMM kernels: executions of each code part times its counted cost.
+"""Instruction model of the GEMM kernels: executions times counted cost, by code part.
 
 The loop over chunks is counted by its instructions (gemm_s8.S, dot_s8.S). Each other part has a coefficient, fitted by
 least squares of relative errors over the layers of the cost tables: calls, channel blocks, pixel rows gathered by
@@ -121,7 +121,10 @@ def _rows(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[
 
 
 def _place(steps: int, size: int) -> str:
-    """Return the alignment of runs; `steps` is an OR of byte distances. a: register, l: lane, u: none."""
+    """Return the alignment of runs; `steps` is an OR of byte distances.
+
+    a: register, l: lane, u: none.
+    """
     return "a" if steps % size == 0 else "l" if steps % 4 == 0 else "u"
 
 
@@ -166,7 +169,7 @@ def _how(view: LayerView, split: Products, length: int, *, is_whole: bool, size:
 
 
 def _reached(view: LayerView, call: Calls, first: int) -> tuple[int, int, int]:
-    """Return outputs with windows inside the image, their bursts within a panel, and other outputs."""
+    """Return outputs with windows in the image, their bursts within a panel, other outputs."""
     import numpy as np
 
     columns, total = view.outputs[0].shape[2], call.rows * call.panels * call.times

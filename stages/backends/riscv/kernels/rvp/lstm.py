@@ -24,7 +24,7 @@ class RvpLstm(Lstm8):
         return target.word_bits // 8
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions; RV64 halves the cost of products, and an odd cell count adds a cell."""
+        """Return instructions; RV64 halves those of products, an odd cell count adds a cell."""
         op, chunk, wide = view.op, self.chunk(target), target.word_bits == 64
         steps = view.outputs[0].elements / op.units
         depth, before = (-(-count // chunk) * chunk for count in (op.depth, op.units))

@@ -71,7 +71,7 @@ class Mean(Kernel):
 
 
 def _form(view: LayerView, register: int) -> str | None:
-    """Return how a run of means is computed: '' in registers, `quads_` in half registers, None in neither."""
+    """Return how means are computed: '' in registers, `quads_` in half ones, None in neither."""
     kept, summed = reduced_axes(view)
     steps = [kept[-1].extent, *(axis.strides[-1] for axis in (*kept[:-1], *summed))]
     if all(step % register == 0 for step in steps):

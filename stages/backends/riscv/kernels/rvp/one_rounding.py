@@ -1,4 +1,4 @@
-"""Replace two roundings by one multiplication where no possible channel sum shows a difference.
+"""Replace two roundings by one multiplication if no possible sum shows a difference.
 
 The reference is a step function: the output is at least zero_point + u from the sum T[u] on. One smmul.u, with offsets
 added to the sum and to the product, is a step function too:
@@ -121,7 +121,7 @@ def _offsets(m: int, last: float, window: float) -> tuple[int, int] | None:
 def _is_exact(
     m: int, d: int, b: int, t: NDArray[np.int64], u: NDArray[np.int64], acc: tuple[int, int], zero_point: int
 ) -> bool:
-    """Return whether the steps are `t` for all sums in `acc`, and intermediates fit 32 or 16 bits."""
+    """Return whether the steps are `t` for all sums in `acc`, in 32-bit or 16-bit arithmetic."""
     low, high = acc
     ends = [((sum_ + d) * m + (1 << 31)) >> 32 for sum_ in acc]
     words = [value for end in ends for value in (end, end + zero_point - b)]

@@ -25,7 +25,7 @@ WORTH = 0.97  # of a layer's instructions: what is written out needs scratch, an
 
 
 class Operands(Kernel):
-    """An operator of two 8-bit tensors that broadcast, four elements per 32-bit lane; two roundings.
+    """An operator of two broadcast 8-bit tensors, four elements per 32-bit lane; two roundings.
 
     Its C is in <operator>.c. The C that expands broadcast operands is in expand.c.
 
@@ -65,7 +65,7 @@ class Operands(Kernel):
 def _structures(
     view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """Return the layer's constants: `structure` with ROWS for its calls and for a shorter last call."""
+    """Return the layer's constants: `structure` with ROWS for calls and a shorter last call."""
     calls = plan(view, target)
     if isinstance(calls, Broadcast):
         rows = {"fields": _fields(calls.rows, calls.run.extent, calls.run.strides[1:])}

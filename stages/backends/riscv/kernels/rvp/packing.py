@@ -72,7 +72,7 @@ def _block_params(
     rounder: Rounders,
     arrange: Callable[[NDArray[np.int64]], NDArray[np.int64]],
 ) -> NDArray[np.int32]:
-    """Return int32 [blocks, 3, registers, lanes] of bias, multiplier, rounder; `arrange` forms blocks."""
+    """Return int32 [blocks, 3, registers, lanes]: bias, multiplier, rounder, by `arrange`."""
     short, wide = arrange(rounder.short), arrange(rounder.wide)
     is_wide = np.any(short < 0, axis=(1, 2))
     p = np.where(is_wide[:, None, None], wide, short)
@@ -162,7 +162,7 @@ def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> 
 
 
 def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray[np.int8]:
-    """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 after the end of a run."""
+    """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 after each run."""
     outputs, depth = weights.shape
     split = weights.reshape(outputs, depth // run, run)
     return np.pad(split, ((0, 0), (0, 0), (0, -run % load_bytes)))
@@ -204,7 +204,7 @@ def direct_params(
 
 
 def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.int8]:
-    """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4], from byte `start` on, or 0."""
+    """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4] from `start`."""
     channels, taps = weights.shape[:2]
     chunked = np.zeros((channels, taps, chunks * 4), np.int8)
     row = weights.reshape(channels, taps, -1)
@@ -268,7 +268,7 @@ def depthwise_params(
 
 
 def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int, behind: int = 0) -> NDArray[np.int64]:
-    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j at [j, :, lane], or `behind`."""
+    """[n, channels] -> [groups, 4, n, lanes]: channel 4 * lane + j at [j, :, lane]."""
     padded = np.full((len(values), len(groups), 4 * lanes(word_bits)), behind, np.int64)
     padded[:, :, : len(groups[0])] = values[:, np.array(groups)]
     return padded.reshape(len(values), len(groups), lanes(word_bits), 4).transpose(1, 3, 0, 2).copy()

@@ -60,7 +60,7 @@ def products(view: LayerView, lanes: int) -> Products:
     block = 4 * lanes
 
     def cost(merged: int) -> float:
-        """Return the relative cost of a row of all products: chunks, block epilogues, bytes copied singly."""
+        """Return the relative cost of a row of products: chunks, block epilogues, single bytes."""
         blocks = -(-columns * merged // block)
         staged = columns * merged % block != 0
         product_cost = blocks * (6 * taps * -(-channels * merged // 4) + 28) + (9 * columns * merged if staged else 0)
@@ -73,7 +73,7 @@ def products(view: LayerView, lanes: int) -> Products:
 
 
 def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
-    """Return the panel calls per product and image: as many panels of `mr` rows as scratch holds.
+    """Return panel calls per product and image: as many panels of `mr` rows as scratch holds.
 
     The `_last` calls have fewer panels, the `_rest` calls fewer rows. With a planar output of several images, each
     image has its own product, because the pixels of a channel are apart.

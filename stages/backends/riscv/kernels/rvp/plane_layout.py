@@ -64,10 +64,12 @@ class Plane:
 
     @property
     def phases(self) -> int:
+        """Column phases: lines of every stride-th column."""
         return min(self.stride[1], self.reach[1])
 
     @property
     def phase_columns(self) -> int:
+        """Columns of a phase that a line of outputs reads."""
         return self.out[1] + (self.reach[1] - 1) // self.stride[1]
 
     @property
@@ -86,6 +88,7 @@ class Plane:
 
     @property
     def line_registers(self) -> int:
+        """Registers that hold a line."""
         return self.phases * self.phase_columns
 
     @property
@@ -127,7 +130,7 @@ class Plane:
         return 4 * self.lanes * registers
 
     def halved(self, view: LayerView) -> bool:
-        """Whether the lanes of the last group (up to four channels) hold the halves of an output row."""
+        """Whether the last group's lanes (up to four channels) hold the halves of an output row."""
         return self.lanes == 2 and not self.direct and 1 <= view.op.out_channels % 8 <= 4 and self.out[1] > 1
 
     def by_lanes(self, view: LayerView) -> bool:

@@ -43,14 +43,17 @@ class Taps:
 
     @property
     def quads(self) -> int:
+        """Instructions that multiply four taps."""
         return self.rows * self._couples // 2
 
     @property
     def pairs(self) -> int:
+        """Instructions that multiply two taps."""
         return self.rows * self._couples % 2 + self.rows * self._alone // 2
 
     @property
     def has_single(self) -> bool:
+        """Whether one tap is multiplied alone."""
         return bool(self.rows * self._alone % 2)
 
     @property
@@ -108,7 +111,7 @@ class Taps:
         return self.words == 2
 
     def cost_of_few(self, *, direct: bool, load: int) -> float:
-        """Return the instructions for the sums of one output of such a window, from counts (`cost`)."""
+        """Return the instructions for one output's sums of such a window, from counts (`cost`)."""
         pointers = 2 if self.quads else 4 - self.has_single
         brought = pointers * load + (2 if self.quads else 4 - 2 * self.has_single)
         return 12 + brought + (pointers + 1 if direct else pointers / 2)

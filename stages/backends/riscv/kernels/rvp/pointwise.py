@@ -95,7 +95,10 @@ def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray
 
 
 def _pixels(view: LayerView, target: Target) -> int:
-    """Return how many pixels' outputs share a register. Pairs need rows that begin at a multiple of 8 bytes."""
+    """Return how many pixels' outputs share a register.
+
+    Pairs need rows that begin at a multiple of 8 bytes.
+    """
     y = view.outputs[0]
     return 2 if (target.word_bits, view.op.out_channels, y.shape[2] % 2) == (64, 4, 0) else 1
 

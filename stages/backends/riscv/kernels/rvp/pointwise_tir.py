@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sizes(NamedTuple):
-    """Rows, chunks per row, blocks of 4 * lanes channels, lanes per register, row elements of y.
+    """Rows, chunks a row, blocks of 4 * lanes channels, lanes a register, row elements of y.
 
     With two `pixels` per register, each lane computes four channels of its own row.
     """

@@ -115,7 +115,7 @@ def _any_pixels(view: LayerView, register: int) -> float:
 
 
 def _passes(columns: int) -> int:
-    """Return the passes. Each covers twice the columns of the pass before, the last up to 3 times."""
+    """Return the passes: each covers twice the columns of the last, the final up to 3 times."""
     return next(n for n in range(32) if 3 << n >= columns)
 
 
@@ -146,7 +146,7 @@ def why_not_beside(view: LayerView) -> str:
 
 
 def lines_of(view: LayerView, register: int) -> str:
-    """Return the entry point of pool_lines.c: for pixels of whole registers, or for a smaller unit."""
+    """Return pool_lines.c's entry point: for pixels of whole registers, or a smaller unit."""
     channels = view.outputs[0].shape[3]
     if channels % register == 0:
         return "whole_lines"

@@ -19,7 +19,7 @@ _STEP = (13, 17, 26, 26)
 
 
 class RvpProducts16(Products16):
-    """Products of int16: 64-bit sums by SMALDA on RV64 (four products), 32-bit by KMADA on RV32 (two)."""
+    """Products of int16: SMALDA on RV64 (four to 64 bits), KMADA on RV32 (two to 32 bits)."""
 
     name = "rvp.products16"
     estimate_error = 1.5

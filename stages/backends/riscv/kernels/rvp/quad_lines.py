@@ -1,4 +1,4 @@
-"""Layout of rvp.quads_s8: quads of output bytes, the line words of each, and the split over lanes."""
+"""Layout of rvp.quads_s8: quads of output bytes, their line words, and lanes."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Quad:
 
     @property
     def words(self) -> int:
+        """Words of an image line that the quad reads."""
         return self.head + self.full + self.tail
 
 
@@ -69,6 +70,7 @@ class QuadLines:
 
     @classmethod
     def of(cls, view: LayerView, lanes: int) -> QuadLines:
+        """Return the lines of a layer; an image of one column counts as one of one row."""
         op = view.op
         image, out = view.inputs[0].shape[1:3], view.outputs[0].shape[1:3]
         exchanged = image[1] == out[1] == op.kernel[1] == 1 and out[0] > 1 and not any(op.padding[1::2])
@@ -112,6 +114,7 @@ class QuadLines:
 
     @property
     def period_words(self) -> int:
+        """Words of a line from period to period."""
         return self.period * self.step // 4
 
     @cached_property
@@ -129,6 +132,7 @@ class QuadLines:
 
     @property
     def weight_words(self) -> int:
+        """Words of weights of a quad and row, with zeros for quads that need fewer."""
         return max(quad.words for quad in self.quads)
 
     @property
@@ -153,6 +157,7 @@ class QuadLines:
 
     @property
     def line_words(self) -> int:
+        """Words of a line that all quads read."""
         return (self.periods - 1) * self.period_words + max(quad.start + quad.words for quad in self.quads)
 
     def line_count(self, band: int) -> int:
@@ -176,6 +181,7 @@ class QuadLines:
 
     @property
     def function(self) -> str:
+        """Entry point of quads.c."""
         words, first = self.period_words, self.quads[0]
         known = {(0, 1, 1): "k3", (0, 2, 0): "k5"}.get((first.head, first.full, first.tail))
         if known and words == len(self.quads) == 1:

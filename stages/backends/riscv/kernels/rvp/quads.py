@@ -1,4 +1,4 @@
-"""CONV_2D of few channels: four neighbouring output bytes at a time, from image rows in place."""
+"""CONV_2D of few channels: four adjacent output bytes at a time, from rows in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requantization of the rvp kernels in TIR, from packed multipliers and rounders (packing.py)."""
+"""Requantization of rvp kernels in TIR, from packed multipliers and rounders."""
 
 from __future__ import annotations
 

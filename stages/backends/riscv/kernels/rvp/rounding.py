@@ -38,7 +38,7 @@ def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[n
 
 @dataclass(frozen=True)
 class Rounders:
-    """Second roundings, int64 [channels]: the `short` and `wide` p of each channel, -1 if not exact.
+    """Second roundings, int64 [channels]: `short` and `wide` p by channel, -1 if not exact.
 
     shift   the channel's own
     """

@@ -74,7 +74,7 @@ class Rfft(RegisterRfft):
         return target.word_bits // 8
 
     def scratch(self, view: LayerView, target: Target) -> int:
-        """Return the scratch in complex numbers; on RV64 with several frames it also holds a spectrum."""
+        """Return scratch in complex numbers; with a spectrum on RV64 for several frames."""
         padding = super().scratch(view, target)
         return padding + view.op.length // 2 + 2 if self._is_apart(view, target) else padding
 
@@ -110,7 +110,7 @@ class FilterBank(generic.FilterBank):
         return ""
 
     def _pairs(self, view: LayerView) -> list[tuple[int, int, Array]]:
-        """Return first bin, number of bins and weights of each section, widened by zeros to pairs of bins."""
+        """Return first bin, bins and weights of each section, padded with zeros to pairs of bins."""
         import numpy as np
 
         packed = super().pack(view, self.params())
@@ -144,7 +144,10 @@ class SquareRoot(generic.SquareRoot):
 
 
 class NoiseEstimate(generic.NoiseEstimate):
-    """Smoothed noise of each channel. The C is that of `generic`, in the file that Channels needs anyway."""
+    """Smoothed noise of each channel.
+
+    The C is that of `generic`, in the file that Channels needs anyway.
+    """
 
     name = "rvp.signal_noise_estimate"
     sources = ("signal_channels.c",)

@@ -75,7 +75,7 @@ def group_channels(channels: int, lanes: int) -> list[list[int]]:
 
 
 def half_columns(view: LayerView, lanes: int, out_columns: int) -> int:
-    """Return the output column at which the upper lanes begin, 0 if they have separate channels.
+    """Return the first output column of the upper lanes, 0 if they have separate channels.
 
     Layers of up to four channels use the upper lanes of RV64 for the second half of the columns, if the saved strip
     costs more than the extra columns.

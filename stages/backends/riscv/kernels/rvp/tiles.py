@@ -1,4 +1,4 @@
-"""Layers of two operands in tiles: broadcast operands are expanded in scratch to whole registers.
+"""Layers of two operands in tiles: scratch holds broadcast operands in whole registers.
 
 An operand that repeats every C elements is expanded once, to as many periods as fill whole registers. Rows of the
 output have that length and read the expansion from its beginning. An operand with one value per pixel is expanded for

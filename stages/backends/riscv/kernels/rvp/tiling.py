@@ -39,7 +39,7 @@ class DirectParams(KernelParams):
 
 
 class Shape(NamedTuple):
-    """Shape of a layer along its tiles: taps and stride along their rows, the other axis as columns."""
+    """Shape of a layer along its tiles: taps and stride in rows, the other axis as columns."""
 
     taps: int
     stride: int
@@ -52,6 +52,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, view: LayerView, axis: Axis) -> Shape:
+        """Return the shape of a layer for tiles along `axis`."""
         op, out = view.op, view.outputs[0].shape
         row, column = (0, 1) if axis == "rows" else (1, 0)
         chunks, phases = _as_chunks(view)
@@ -78,7 +79,7 @@ class Shape(NamedTuple):
         return (distance + 3) // 4 + self.kernel_columns if self.phases else distance + self.kernel_columns
 
     def first_byte(self, column: Expr, view: LayerView) -> Expr:
-        """Return the byte at which the window of an output column begins; only its position in a chunk counts."""
+        """Return the first byte of an output column's window; only its place in a chunk counts."""
         return column * self.column_stride + -view.op.padding[1] * view.op.in_channels % 4
 
 
@@ -145,7 +146,7 @@ class Tiling:
         return width * self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
 
     def cost(self, out_channels: int, lanes: int) -> float:
-        """Return the instructions of half blocks (loads and products, 11 per row, 33 overhead) and copies."""
+        """Return instructions of copies and half blocks (loads, products, 11 a row, 33 more)."""
         shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
         strips = -(-shape.out_columns // columns)
         chunks = shape.kernel_columns * shape.column_chunks

@@ -31,26 +31,24 @@ LEAST_BAND = 4
 
 @dataclass(frozen=True)
 class Words:
-    """Weight words of a window row (depthwise_window_sums.h).
-
-    full    words of a line that all four outputs read; with stride 2 pairs of words
-    tail    outputs that read the next word; with stride 2 whether outputs 0 and 2 skip the last word
-    starts  first window column of each word, in order; negative for leading zeros
-    """
+    """Weight words of a window row (depthwise_window_sums.h)."""
 
     stride: int
     columns: int
 
     @property
     def full(self) -> int:
+        """Words of a line that all four outputs read; with stride 2 pairs of words."""
         return (self.columns + 3) // 4 if self.stride == 1 else (self.columns + 5) // 4
 
     @property
     def tail(self) -> int:
+        """Outputs that read the next word; stride 2: whether outputs 0 and 2 skip the last."""
         return (self.columns - 1) % 4 if self.stride == 1 else int(self.columns % 4 in (0, 3))
 
     @property
     def starts(self) -> tuple[int, ...]:
+        """First window column of each word, in order; negative for leading zeros."""
         if self.stride == 2:
             return tuple(4 * word - before for word in range(self.full) for before in (0, 2))
         full = [4 * word - output for word in range(self.full) for output in range(4)]
@@ -62,7 +60,7 @@ class Words:
         return self.full + (1 if self.stride == 2 or self.tail else 0)
 
     def place(self, word: int) -> int:
-        """Return the number of the weight word that has columns 4 * `word` to 4 * `word` + 3 in place."""
+        """Return the number of the weight word with columns 4 * `word` to 4 * `word` + 3 in place."""
         return word * (4 if self.stride == 1 else 2)
 
     @property
@@ -77,6 +75,7 @@ class Words:
 
     @property
     def function(self) -> str:
+        """Entry point of the C file."""
         name = f"m{self.tail}" if self.are_looped else f"k{self._made_for}"
         return f"rvp_depthwise_s{self.stride}_{name}"
 
@@ -103,6 +102,7 @@ class Lines:
 
     @property
     def words(self) -> Words:
+        """The words of weights of a row."""
         return Words(self.stride[1], self.kernel[1])
 
     @property
@@ -112,6 +112,7 @@ class Lines:
 
     @property
     def line_words(self) -> int:
+        """Words of an image line that the outputs read."""
         return (self.out_words - 1) * self.stride[1] + self.words.reach
 
     def line_count(self, band: int) -> int:
@@ -128,7 +129,7 @@ class Lines:
         return -(-band // LEAST_BAND) * LEAST_BAND if self.along_rows and band < rows else band
 
     def scratch_bytes(self) -> int:
-        """Return the scratch of depthwise_window.c: border registers, masks, results, lines of a band."""
+        """Return the scratch of depthwise_window.c: border registers, masks, results, band lines."""
         registers = (
             2 + 4 * self.lanes + 4 * self.band * self.out_words + 4 * self.line_count(self.band) * self.line_words
         )

@@ -86,6 +86,7 @@ class Lines:
 
     @property
     def channels(self) -> int:
+        """Channels of the output."""
         return int(self.view.op.out_channels)
 
     @property
@@ -120,6 +121,7 @@ class Lines:
 
     @property
     def groups(self) -> int:
+        """Vectors that hold the channels, the last possibly incomplete."""
         return -(-self.channels // self.lanes)
 
     @property
@@ -161,7 +163,7 @@ class Lines:
 
     @cached_property
     def columns(self) -> list[int]:
-        """Offsets of taps; then for each phase its first element in the line and in the image's row, and its size."""
+        """Offsets of taps; then by phase its size and its first element in line and image row."""
         values, width = [*self.tap_columns], self.view.inputs[0].shape[2]
         for number, phase in enumerate(self._phases):
             before = max(-(-(self.view.op.padding[1] - phase) // self.stride), 0)  # columns of padding
@@ -213,7 +215,7 @@ class Lines:
         return np.ascontiguousarray(padded.reshape(len(rows), self.groups, self.lanes).transpose(1, 0, 2))
 
     def offsets(self) -> NDArray[np.int64]:
-        """Return the bytes in a line from the first lane's input to each lane's, [pixels * channels]."""
+        """Return bytes in a line from the first lane's input to each lane's, [pixels * channels]."""
         import numpy as np
 
         multiplier = self.channels if self.view.op.op == "conv2d" else self.view.op.depth_multiplier

@@ -24,7 +24,10 @@ _HEIGHTS_OF_ANY: dict[Registers, int] = {8: 2, 4: 6, 2: 7, 1: 7}  # with two gro
 
 
 class GemmParams(KernelParams):
-    """`height` rows share a load of weights; an accumulator has `lmul` registers. 0: the best known."""
+    """`height` rows share a load of weights; an accumulator has `lmul` registers.
+
+    0: the best known.
+    """
 
     height: int = Field(default=0, ge=0, le=7)
     lmul: Registers = 0

@@ -58,7 +58,7 @@ class _Vectors(WordCopies):
 
 
 def _rows_cost(rows: int, size: int, target: Target, turn: float) -> float:
-    """Return the instructions for runs of `size` bytes: `turn` and 7 for each, or 10 for each byte of all."""
+    """Return instructions for runs of `size` bytes: `turn` + 7 each, or 10 for each byte."""
     if size < rows:
         return _CALL + size * (10.0 * turns(target, rows) + 2)
     return _CALL + rows * (turn * turns(target, size) + 7)

@@ -46,7 +46,7 @@ class Resize(Resize8):
         return 4 * width * channels
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts: 16 per iteration of a row, 17 of a pixel, 20 per pixel.
+        """Return instructions, from counts: 16 per iteration of a row, 17 of a pixel, 20 a pixel.
 
         With few channels an iteration has half as many pixels, and takes 15 per channel.
         """

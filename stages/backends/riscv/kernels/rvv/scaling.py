@@ -1,4 +1,4 @@
-"""Fields of `rvv_asm.h`: a real multiplier as left shift, multiplier, limit and right shift."""
+"""Fields of `rvv_asm.h`: a real multiplier as two shifts, multiplier and limit."""
 
 from __future__ import annotations
 

@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def turns(target: Target, elements: int, item_bytes: int = 1) -> int:
-    """Return the iterations of a loop over `elements` with groups of eight registers of `item_bytes` elements."""
+    """Return the iterations over `elements` in groups of eight registers of such items."""
     return -(-elements * item_bytes // (target.vlen or 128))

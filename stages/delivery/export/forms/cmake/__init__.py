@@ -1,4 +1,4 @@
-"""CMake: a static library, an example as a CTest test, and a toolchain file for other cores."""
+"""CMake: a static library, an example as CTest test, a toolchain file for other cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STM32Cube: a folder of sources for projects of STM32CubeMX (CMake) and STM32CubeIDE (managed build)."""
+"""STM32Cube: a folder of sources for STM32CubeMX (CMake) and STM32CubeIDE projects."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from stages.ir.models.chain.frontends.base import Features, Frontend
 
 
 def build_frontend(options: Frontend, features: Features) -> bytes:
-    """Return a TFLite file: int16[1, frames * frame_step] samples to [frames, channels] features.
+    """Return a TFLite file: int16[1, frames * frame_step] to [frames, channels] features.
 
     The module of a kind, `<kind>_operators`, has `build`. Samples before the first one are 0. Raises StageError
     if the features cannot have the wanted type.

@@ -29,7 +29,7 @@ _SMALL = np.float32(0.41422)  # below sqrt(2) - 1 there is no power of two to sp
 
 
 def log1p(values: Any) -> npt.NDArray[np.float32]:
-    """Return log(1 + x) for x >= 0, as fdlibm's s_log1pf.c computes it: each operation rounds to float32.
+    """Return log(1 + x) for x >= 0, in the float32 operations of fdlibm's s_log1pf.c.
 
     It splits 1 + x into 2**k (1 + f) with |f| < 0.42, and sums a series of s = f / (2 + f).
     """

@@ -1,4 +1,4 @@
-"""Log-mel spectrum: `frontend: {kind: log_mel}`, as librosa's melspectrogram with power_to_db."""
+"""Log-mel spectrum, `frontend: {kind: log_mel}`: librosa's melspectrogram, power_to_db."""
 
 from __future__ import annotations
 

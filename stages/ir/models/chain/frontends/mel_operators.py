@@ -1,4 +1,4 @@
-"""Build the TFLite files of log_mel and mfcc: SignalFramer, FirmlineLogMel, FirmlineMelFeatures."""
+"""Build log_mel and mfcc files: SignalFramer, FirmlineLogMel, FirmlineMelFeatures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def window(options: MelFrontend) -> Array:
 
 
 def ramps(options: MelFrontend) -> Array:
-    """Return the weights of the rising sides with 16 bits, int32[bins from the first corner on]."""
+    """Return the rising sides' 16-bit weights, int32[bins from the first corner on]."""
     bins, corners = options.first_bins, options.corners
     sides = [
         (np.arange(first, end) - corners[number]) / max(corners[number + 1] - corners[number], 1e-9)

@@ -136,7 +136,7 @@ def _converted(b: SignalBuilder, logarithms: Tensor, features: Features, convers
 
 
 def _tflm_int8(b: SignalBuilder, features: Tensor, scale: float) -> Tensor:
-    """Append (256 f + 333) / 666 - 128, as TFLM's audio preprocessor and micro wake word convert features."""
+    """Append (256 f + 333) / 666 - 128, as TFLM and micro wake word convert features."""
     x = b.tensor("features/int32", features.shape, "int32")
     b.operator("CAST", [features], [x])
     for op, value in (("MUL", 256), ("ADD", 333), ("DIV", 666), ("ADD", -128), ("MINIMUM", 127), ("MAXIMUM", -128)):

@@ -78,7 +78,7 @@ def filter_bank(channels: int, lower_hz: float, upper_hz: float, sample_rate: in
 
 
 def _row(first: int, end: int, below: np.float32, center: np.float32, mels: Array) -> tuple[int, Array, Array]:
-    """Return the first bin, the weights and the unweights of one filter, padded with zeros to blocks."""
+    """Return first bin, weights and unweights of a filter, zero-padded to blocks."""
     if first == end:
         return 0, np.zeros(_BLOCK, np.int16), np.zeros(_BLOCK, np.int16)
     start = first // _ALIGNMENT * _ALIGNMENT
@@ -89,7 +89,7 @@ def _row(first: int, end: int, below: np.float32, center: np.float32, mels: Arra
 
 
 def gains(strength: float, offset: float, bits: int, point: int) -> Array:
-    """Return PCAN's gains, int16[125]: a parabola for each power of two (pcan_gain_control_util.c).
+    """Return PCAN's gains, int16[125]: a parabola per power of two (pcan_gain_control_util.c).
 
     A gain is 2**bits * (noise / 2**point + offset) ** -strength.
     """
