@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import pytest
 from pipeline.api import RunResult, run_recipe
 from pipeline.commands.compare import formats
 from pipeline.commands.compare.difference import difference
+from pipeline.commands.fit.page import fit_page
+from pipeline.commands.fit.request import Request
+from pipeline.commands.fit.row import FITS, TOO_LARGE, Row
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.matrix_row import MatrixRow
 
@@ -37,7 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 @pytest.fixture(scope="module")
 def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A report, a comparison and a matrix."""
+    """A report, a comparison, a matrix, and boards that a network fits."""
     folder = tmp_path_factory.mktemp("pages")
     report = json.loads((run.folder / "report.json").read_text())
     half = {**report, "layers": [{**one, "instructions": one["instructions"] // 2} for one in report["layers"]]}
@@ -45,13 +49,23 @@ def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     axes = [("a model with a long name", f"target-{number}") for number in range(12)]
     rows = [MatrixRow("m", b, {"model": a, "target": b}, "exact", 10**8, 10**6, 10**6, "") for a, b in axes]
     (folder / "matrix.html").write_text(matrix_page("many", "", rows, folder))
-    made = {name: folder / f"{name}.html" for name in ("compare", "matrix")}
+    board = Row(
+        *("cv32e40p-testbench", "rv32imc-scalar", "OpenHW CV32E40P, the testbench of its own repository", TOO_LARGE),
+        *(1_149_616, 256 << 10, 1_325_744, 5632 << 10, 887_472, 1_000_000),
+        regions=[{"name": "axi_sram", "used": 1_149_616, "length": 262_144, "written": True, "same_as": ""}],
+    )
+    silicon = {"rows": 88, "held_out": 60, "mean": 0.07, "worst": 0.44}
+    fit = [board, replace(board, verdict=FITS, missing_ram_bytes=0, missing_rom_bytes=0)]
+    fit[1] = replace(fit[1], least_ms=1064.5, most_ms=1160.2, least_uj=10_644.0, most_uj=11_602.0, clock_hz=64_000_000)
+    fit[1] = replace(fit[1], timing="cortex-m55", accuracy=silicon, instructions=5)
+    (folder / "fit.html").write_text(fit_page(Request("a_network_with_a_long_name", (), "", {}), fit))
+    made = {name: folder / f"{name}.html" for name in ("compare", "matrix", "fit")}
     return {"report": run.folder / "report.html", **made}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1000, 1400])
-@pytest.mark.parametrize("which", ["report", "compare", "matrix"])
+@pytest.mark.parametrize("which", ["report", "compare", "matrix", "fit"])
 def test_nothing_fails_and_nothing_overflows(
     browser: Any, pages: dict[str, Path], which: str, width: int, scheme: str
 ) -> None:
@@ -147,6 +161,16 @@ def test_a_layer_is_seen_without_scrolling_sideways(browser: Any, run: RunResult
     box = more.bounding_box()
     assert box is not None and box["width"] > 0.7 * min(width, page.locator("#layers").bounding_box()["width"])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+@pytest.mark.parametrize("width", [400, 800, 801, 1001, 1400])
+def test_a_board_is_seen_without_scrolling_sideways(browser: Any, pages: dict[str, Path], width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(pages["fit"].as_uri())
+    assert page.eval_on_selector(".wide", "box => box.scrollWidth - box.clientWidth") == 0
+    shown = page.eval_on_selector_all("th", "all => all.filter(one => one.offsetWidth).map(one => one.textContent)")
+    assert {"verdict", "board", "RAM", "ROM", "estimated time"} <= set(shown)
     page.close()
 
 

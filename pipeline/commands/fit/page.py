@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 _STYLE = INSTALLATION / "stages" / "report" / "html" / "templates" / "style.css"
 _PAGE_STYLE = (
-    "td:nth-child(1), td:nth-child(2) { white-space: normal; min-width: 130px } "
+    "th, td { white-space: normal; min-width: 60px } td:nth-child(2), td:nth-child(6), .meter { min-width: 110px } "
+    "td:nth-child(8) { white-space: nowrap } .full i { background: var(--bad) } "
     "@media (max-width: 1000px) { th:nth-child(8), td:nth-child(8) { display: none } } "
-    "@media (max-width: 700px) { th:nth-child(3), td:nth-child(3), td:nth-child(2) small { display: none } "
-    "td:nth-child(1), td:nth-child(2), .meter { min-width: 0 } td { white-space: normal; padding: 3px 4px } } "
-    ".meter { min-width: 110px } .full i { background: var(--bad) }"
+    "@media (max-width: 800px) { th:nth-child(3), td:nth-child(3), th:nth-child(7), td:nth-child(7), "
+    "td:nth-child(2) small, td:nth-child(6) small { display: none } "
+    "th:nth-child(n), td:nth-child(n), .meter { min-width: 0; padding: 3px } "
+    "td:nth-child(2) { overflow-wrap: anywhere; min-width: 76px } .meter { padding: 0 } } "
+    "@media (max-width: 500px) { table { font-size: 12px } }"
 )
 _COLUMNS = ("verdict", "board", "core", "RAM", "ROM", "estimated time", "estimated energy", "memories")
 _HOW = (
@@ -91,7 +94,7 @@ def _memory(row: Row, *, ram: bool) -> str:
     share = min(100.0, 100 * used / available)
     full = " full" if missing else ""
     bar = f'<div class="meter{full}"><i style="width:{share:.1f}%"></i></div>'
-    return f"{text} <small>{100 * used / available:.0f} %</small>{bar}"
+    return f"{text} <small>{100 * used / available:.0f}&nbsp;%</small>{bar}"
 
 
 def _timing(row: Row) -> str:
