@@ -122,10 +122,12 @@ class Stage(ABC, Generic[C]):
         """
         return ActionInputs()
 
-    def preflight(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+    def preflight(
+        self, config: C, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
+    ) -> None:
         """Preflight check: raise StageError for inputs that `run` is certain to refuse.
 
-        Called before a plan runs, and again after its first stage. `made` has the folders of the existing artifacts, by
+        Called before a plan runs, and again after its first stage. `artifacts` has the folders of the existing ones, by
         kind. It must be cheap, and must not report errors that `run` would not.
         """
 

@@ -151,10 +151,10 @@ def nearest_places(schema: dict[str, Any], path: YamlPath, most: int) -> list[st
     most: maximum distance in steps into or out of a mapping. Returns [] for more than three places.
     """
     *above, key = path
-    nearby = (tuple(above), _schemas_at(schema, tuple(above)), 2)
+    around = (tuple(above), _schemas_at(schema, tuple(above)), 2)
     places = dict.fromkeys(
         place
-        for start, variants, levels in (nearby, ((), [*_variants(schema, schema)], _MAX_DEPTH))
+        for start, variants, levels in (around, ((), [*_variants(schema, schema)], _MAX_DEPTH))
         for place in _key_paths(schema, variants, start, levels)
         if place[-1] == key
     )

@@ -46,16 +46,16 @@ class CompileStage(Stage[CompileConfig]):
         )
 
     def preflight(
-        self, config: CompileConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: CompileConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Check that the target's memory can hold the model's weights and largest tensors."""
-        if target.memory is None or "import" not in made:
+        if target.memory is None or "import" not in artifacts:
             return
         from stages.compile.preflight import check_fits
         from stages.ir.models.least_memory import least_memory
         from stages.ir.models.local_model import local_model
 
-        info = local_model(model, root, made)
+        info = local_model(model, root, artifacts)
         if info is not None:
             by_rows = config.streaming is not False and target.accelerator is None
             check_fits(least_memory(info, by_rows=by_rows), target)

@@ -44,16 +44,16 @@ class EmitStage(Stage[EmitConfig]):
         )
 
     def preflight(
-        self, config: EmitConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: EmitConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Check that memory rules name regions, and that the arena can respect its limit."""
         check_rules(config.memory_rules or (), target)
-        if config.arena_limit is None or "import" not in made:
+        if config.arena_limit is None or "import" not in artifacts:
             return
         from stages.ir.models.least_memory import least_memory
         from stages.ir.models.local_model import local_model
 
-        info = local_model(model, root, made)
+        info = local_model(model, root, artifacts)
         by_rows = config.may_stream and target.accelerator is None
         least = None if info is None else least_memory(info, by_rows=by_rows)
         if least is not None and least.activations > config.arena_limit:

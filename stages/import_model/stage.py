@@ -67,10 +67,10 @@ class ImportStage(Stage[ImportConfig]):
         ) | model_inputs(model)
 
     def preflight(
-        self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: ImportConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Check a local model file: format, signature and, for ONNX, known operators."""
-        if "import" not in made and "ptq" not in made:
+        if "import" not in artifacts and "ptq" not in artifacts:
             known_model(model, root)
 
     def run(self, job: Job[ImportConfig]) -> None:

@@ -53,7 +53,7 @@ class PtqStage(Stage[PtqConfig]):
         return own | model_inputs(model)
 
     def preflight(
-        self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: PtqConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Check local files: a sound float network, and data and labels that fit."""
         from stages.ir.samples.wav import model_rate

@@ -56,5 +56,5 @@ def mean_multiplier(input_scale: float, output_scale: float, count: int) -> Fixe
     The multiplier is shifted left by floor(log2(count)) before the integer division, to keep as many bits as fit.
     """
     multiplier, shift = quantize_multiplier(input_scale / output_scale)
-    room = min(count.bit_length() - 1, 32, 31 + shift)
-    return (multiplier << room) // count, shift - room
+    headroom = min(count.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << headroom) // count, shift - headroom

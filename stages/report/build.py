@@ -189,8 +189,8 @@ def _accuracy_warnings(verified: Mapping[str, Any] | None, model: Mapping[str, A
     accuracy = (verified or {}).get("accuracy")
     if accuracy:
         hits = accuracy["ours"] * accuracy["images"]
-        if doubt := chance_warning(hits, accuracy["images"], prod(model["outputs"][0]["shape"])):
-            yield doubt
+        if warning := chance_warning(hits, accuracy["images"], prod(model["outputs"][0]["shape"])):
+            yield warning
 
 
 def _engine(target_fields: dict[str, Any]) -> str:

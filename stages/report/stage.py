@@ -41,7 +41,7 @@ class ReportStage(Stage[ReportConfig]):
         )
 
     def preflight(
-        self, config: ReportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: ReportConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Check the clock, and class names against the elements of the first output."""
         if config.clock and target.board is not None and target.board.clock not in (None, config.clock):
@@ -55,7 +55,7 @@ class ReportStage(Stage[ReportConfig]):
         from stages.ir.samples.network import inputs_and_classes
         from stages.report.classes import check_classes
 
-        info = local_model(model, root, made)
+        info = local_model(model, root, artifacts)
         elements = None if info is None else inputs_and_classes(info)[1]
         if elements is not None:
             check_classes(config.classes, elements)

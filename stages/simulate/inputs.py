@@ -89,14 +89,14 @@ def make_inputs(
             data = b"".join(_random(port, generator).tobytes() for port in ports)
             name = f"random input {index} of seed {config.seed}"
             inferences.append(
-                Inference(data, name + (f", step {step}" if stateful else ""), first=step == 0, drawn=True)
+                Inference(data, name + (f", step {step}" if stateful else ""), first=step == 0, random=True)
             )
     if config.extremes:
         for position, kind in enumerate(("minimum", "maximum")):
             data = b"".join(np.full(port["shape"], _range(port)[position], port["dtype"]).tobytes() for port in ports)
             for step in steps:
                 name = f"all {kind}" + (f", step {step}" if stateful else "")
-                inferences.append(Inference(data, name, first=step == 0, drawn=True))
+                inferences.append(Inference(data, name, first=step == 0, random=True))
     from_files: list[Inference] = []
     audio = audio_of(config.audio, rate, _AUDIO)
     _check_step(audio, files, ports, stateful)

@@ -83,7 +83,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
         )
     if board is not None and job.config.instruction_limit:
         counts["warnings"].append("instruction_limit has no effect on a board: timeout and stall_seconds limit the run")
-    counts["warnings"] += [doubt] if (doubt := clipping_warning(inferences)) else []
+    counts["warnings"] += [warning] if (warning := clipping_warning(inferences)) else []
     for warning in counts["warnings"]:
         job.log(f"warning: {warning}")
     counts["warnings"] += audio["warnings"] if audio is not None else []
@@ -188,12 +188,12 @@ def simulated(compiled: Path, target: Target) -> Path:
 def describe(inferences: Sequence[Inference], audio: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the content of inputs.json.
 
-    Names, `drawn` (not from a file), labels or None, and WAV files or None.
+    Names, `random` (not from a file), labels or None, and WAV files or None.
     """
     labels = [inference.label for inference in inferences]
     return {
         "names": [inference.name for inference in inferences],
-        "drawn": [inference.drawn for inference in inferences],
+        "random": [inference.random for inference in inferences],
         "labels": labels if any(label is not None for label in labels) else None,
         "audio": audio,
     }

@@ -61,7 +61,7 @@ class SimulateStage(Stage[SimulateConfig]):
         )
 
     def preflight(
-        self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Check for engines without device model, missing inputs, and files that do not fit."""
         if config.run_on is not None and target.memory is None:
@@ -86,8 +86,8 @@ class SimulateStage(Stage[SimulateConfig]):
         from stages.ir.samples.wav import model_rate
         from stages.simulate.inputs import check_files
 
-        info, of_onnx = local_model(model, root, made), any(map(is_onnx, networks_of(model)))
-        rules = imported_rules(made["import"]) if of_onnx and "import" in made else None
+        info, of_onnx = local_model(model, root, artifacts), any(map(is_onnx, networks_of(model)))
+        rules = imported_rules(artifacts["import"]) if of_onnx and "import" in artifacts else None
         ports, classes = (None, None) if info is None else inputs_and_classes(info, rules)
         has_step = config.inputs.audio is not None and config.inputs.audio.step is not None
         stateful = has_step and info is not None and has_state(info)

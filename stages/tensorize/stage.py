@@ -53,7 +53,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         )
 
     def preflight(
-        self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+        self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
         """Raise StageError for unknown kernels in rules, and for cycles without a timing model."""
         from stages.tensorize.rules import check_names

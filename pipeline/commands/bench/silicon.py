@@ -363,13 +363,13 @@ def accuracies(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
     for outcome in outcomes:
         if outcome.error is not None and outcome.row.target is not None and outcome.row.target.timing_model is not None:
             of_models.setdefault(outcome.row.target.timing_model.name, []).append(outcome)
-    found = {}
+    by_model = {}
     for model, ran in of_models.items():
         held_out = [outcome for outcome in ran if not outcome.row.measurement.fit]
         errors = [abs(outcome.error or 0.0) for outcome in held_out or ran]
         figures = {"mean": round(mean(errors), 3), "worst": round(max(errors), 3)}
-        found[model] = {"rows": len(ran), "held_out": len(held_out), **figures}
-    return found
+        by_model[model] = {"rows": len(ran), "held_out": len(held_out), **figures}
+    return by_model
 
 
 def _not_run(outcomes: Iterable[Outcome]) -> dict[str, int]:

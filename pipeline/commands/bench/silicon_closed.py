@@ -57,10 +57,10 @@ def closed_table(chips: Collection[str], workspace: Workspace) -> Table:
         key = (row.chip, row.run)
         if target is not None and key not in estimates:
             estimates[key] = _stored(row.run, target, workspace)
-        found = estimates.get(key)
+        estimate = estimates.get(key)
         ours = ("no board" if target is None else "not run", "")
-        if found is not None:
-            ours = (amount(found, "milliseconds"), energy_text(found).removesuffix(" µJ"))
+        if estimate is not None:
+            ours = (amount(estimate, "milliseconds"), energy_text(estimate).removesuffix(" µJ"))
         cells.append((row.chip, row.version, row.run, ms, energy, *ours))
     return Table(_COLUMNS, tuple(cells), (True,) * len(cells))
 
@@ -79,5 +79,5 @@ def _stored(network: str, target: Target, workspace: Workspace) -> Mapping[str, 
         if not all(map(session.is_done, plan)):
             return None
         counts = json.loads((session.folders[_LAST] / "counts.json").read_text())
-    found = estimated_cycles(counts, target.model_dump(mode="json"))
-    return found if found is not None and found["most_milliseconds"] is not None else None
+    estimate = estimated_cycles(counts, target.model_dump(mode="json"))
+    return estimate if estimate is not None and estimate["most_milliseconds"] is not None else None

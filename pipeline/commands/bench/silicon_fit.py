@@ -45,18 +45,18 @@ def fit_models(
     """
     from stages.delivery.bench.silicon.run import fit_row
 
-    models = {one.target.timing: one.target.timing_model for one in programs}
+    models = {program.target.timing: program.target.timing_model for program in programs}
     opened = {name: model for name, model in models.items() if model is not None and _is_open(model)}
     rows: dict[str, list[CountedRun]] = {name: [] for name in opened}
     if not rows:
         raise PipelineError("--fit: no row marked fit has a timing model with parameters to try")
-    for number, one in enumerate(programs):
-        if one.target.timing in rows:
-            show(number / len(programs), one.name)
+    for number, program in enumerate(programs):
+        if program.target.timing in rows:
+            show(number / len(programs), program.name)
             try:
-                rows[one.target.timing].append(fit_row(one.elf(), one.target, one.published))
+                rows[program.target.timing].append(fit_row(program.elf(), program.target, program.published))
             except StageError as error:
-                raise PipelineError(f"{one.name}: {error.message}") from None
+                raise PipelineError(f"{program.name}: {error.message}") from None
     fitted: dict[str, TimingModel] = {}
     cells: list[tuple[str, ...]] = []
     for name, model in opened.items():

@@ -39,26 +39,26 @@ def check(recipe: str, overrides: Mapping[str, str], *, project: Project, build:
         return _result(loaded, project.display_path(folder), 0, missing)
     try:
         index, provenance, sbom = (json.loads((folder / name).read_text()) for name in (INDEX, PROVENANCE, SBOM))
-        found = [
+        problems = [
             f"{EVIDENCE}/{name}: changed since it was written"
             for name, expected in index["files"].items()
             if not (folder / name).is_file() or sha256(folder / name) != expected
         ]
-        found += differences(provenance, sbom, place, project.root)
+        problems += differences(provenance, sbom, place, project.root)
         files = len(provenance["subject"]) + len(index["files"])
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         names = f"{INDEX}, {PROVENANCE} or {SBOM}"
         message = f"the evidence in {shown} is damaged: {names} does not have the content that was written"
         raise PipelineError(message, hint=f"{command} writes it again") from None
-    return _result(loaded, project.display_path(folder), files, found)
+    return _result(loaded, project.display_path(folder), files, problems)
 
 
-def _result(loaded: LoadedRecipe, folder: str, files: int, found: list[str]) -> dict[str, Any]:
+def _result(loaded: LoadedRecipe, folder: str, files: int, problems: list[str]) -> dict[str, Any]:
     return {
         "recipe": loaded.title,
         "target": loaded.target.name,
         "folder": folder,
         "files": files,
-        "differences": found,
-        "holds": not found,
+        "differences": problems,
+        "holds": not problems,
     }

@@ -83,15 +83,15 @@ def layer_column(network: Network) -> Column:
 
 def _sources(names: Sequence[str], tensors: Mapping[str, Any], makers: Mapping[str, int]) -> list[str]:
     """Return the tensors that a layer or an input computes; views stand for the tensor below."""
-    found = []
+    sources = []
     for name in names:
         seen: set[str] = set()
         while name not in makers and name not in seen and tensors.get(name, {}).get("alias_of"):
             seen.add(name)
             name = tensors[name]["alias_of"]
         # Constants and states have no source.
-        found += [name] * (name in makers)
-    return found
+        sources += [name] * (name in makers)
+    return sources
 
 
 def _shapes(names: Sequence[str], tensors: Mapping[str, Any]) -> str:

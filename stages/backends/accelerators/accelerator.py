@@ -178,8 +178,8 @@ class Accelerator(ABC, Generic[P]):
     def folder(self) -> KernelFolder:
         """Folder with its C: FOLDER of its package."""
         package = sys.modules[type(self).__module__].__package__ or ""
-        found: KernelFolder = vars(sys.modules[package])["FOLDER"]
-        return found
+        record: KernelFolder = vars(sys.modules[package])["FOLDER"]
+        return record
 
     @abstractmethod
     def why_not(self, view: LayerView) -> str:

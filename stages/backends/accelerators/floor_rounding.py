@@ -131,7 +131,7 @@ def _nearest(steps: Breakpoints, magnitude: Array, limits: MultiplierLimits) -> 
     offsets = _offsets(steps, multiplier, shift, 0)
     paid = _differing(steps, multiplier, shift, offsets)
     at = paid.argmin(axis=1)
-    multiplier, offset, shift = _settled(steps, multiplier, offsets[channels, at], shift)
+    multiplier, offset, shift = _final_constants(steps, multiplier, offsets[channels, at], shift)
     _check_limits(steps, multiplier, offset, shift, magnitude, limits)
     return ScaleConstants(
         multiplier,
@@ -205,7 +205,7 @@ def _differing(steps: Breakpoints, multiplier: Array, shift: Array, offsets: Arr
     return sums
 
 
-def _settled(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
+def _final_constants(steps: Breakpoints, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
     """Return the final constants.
 
     Channels with only one result get a multiplier of 0 and that result.

@@ -20,22 +20,22 @@ def check_chip(gdb: Gdb, numbers: Sequence[ChipNumber], target: str, place: str)
 
     numbers  those that the target declares
     """
-    found = []
-    for one in numbers:
-        where = one.register_name if one.address is None else f"{one.address:#010x}"
+    values = []
+    for number in numbers:
+        where = number.register_name if number.address is None else f"{number.address:#010x}"
         try:
-            if one.address is None:
-                value = gdb.value(f"${one.register_name}")
+            if number.address is None:
+                value = gdb.value(f"${number.register_name}")
             else:
-                value = int.from_bytes(gdb.memory(one.address, 4), "little")
+                value = int.from_bytes(gdb.memory(number.address, 4), "little")
         except GdbError as error:
-            message = f"{one.name} of the chip at {place} cannot be read ({where}): {error}"
+            message = f"{number.name} of the chip at {place} cannot be read ({where}): {error}"
             raise StageError(message, hint=f"{target} has this number: another board may be connected") from None
-        if value & one.mask != one.value:
+        if value & number.mask != number.value:
             raise StageError(
-                f"the chip at {place} is not that of {target}: {one.name} ({where}) is {value & one.mask:#x}, "
-                f"expected {one.value:#x}",
+                f"the chip at {place} is not that of {target}: {number.name} ({where}) is {value & number.mask:#x}, "
+                f"expected {number.value:#x}",
                 hint="nothing was written to it; name the board that is connected with board=NAME",
             )
-        found.append(f"{one.name} {value & one.mask:#x}")
-    return found
+        values.append(f"{number.name} {value & number.mask:#x}")
+    return values

@@ -147,15 +147,15 @@ class Gdb:
     def value(self, expression: str) -> int:
         """Return the value of an expression as an unsigned 64-bit number. Raises GdbError."""
         shown = self.command(f'-data-evaluate-expression "(unsigned long long)({expression})"').get("value", "")
-        found = re.match(r"\d+", str(shown))
-        if found is None:
+        match = re.match(r"\d+", str(shown))
+        if match is None:
             raise GdbError(f"{expression} is not a number")
-        return int(found[0])
+        return int(match[0])
 
     def memory(self, address: int, count: int) -> bytes:
         """Read bytes of the target. Raises GdbError."""
-        found = self.command(f"-data-read-memory-bytes {address:#x} {count}")["memory"]
-        return b"".join(bytes.fromhex(part["contents"]) for part in found)
+        blocks = self.command(f"-data-read-memory-bytes {address:#x} {count}")["memory"]
+        return b"".join(bytes.fromhex(part["contents"]) for part in blocks)
 
     def put(self, address: int, content: bytes) -> None:
         """Write bytes of the target. Raises GdbError."""

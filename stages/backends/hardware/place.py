@@ -15,7 +15,7 @@ def check_place(place: str) -> str:
 
 def address(place: str) -> str:
     """Return `localhost:3333` as GDB expects it. Raises ValueError."""
-    found = _PLACE.fullmatch(place)
-    if found is None or not 0 < int(found["port"]) < 65536:
+    match = _PLACE.fullmatch(place)
+    if match is None or not 0 < int(match["port"]) < 65536:
         raise ValueError("a board is at gdb://HOST:PORT, such as gdb://localhost:3333")
-    return f"{found['server']}:{found['port']}"
+    return f"{match['server']}:{match['port']}"

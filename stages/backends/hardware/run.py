@@ -115,8 +115,8 @@ def run_on_board(
 
 def _fault_message(finished: Finished, elf: Path, target: Target) -> str:
     """Return the message of the firmware's own fault handler."""
-    said: str = import_module(family_of(target).FAULTS).fault_message(finished, elf, target)
-    return said
+    message: str = import_module(family_of(target).FAULTS).fault_message(finished, elf, target)
+    return message
 
 
 def _simulator(gdb: Gdb) -> str:
@@ -140,7 +140,7 @@ def _connect(gdb: Gdb, place: str) -> None:
     _known_host(where)
     hint = "start OpenOCD, pyOCD, JLinkGDBServer or probe-rs first; docs/how-to/hardware.md shows how"
     try:
-        said = gdb.connect(where)
+        greeting = gdb.connect(where)
     except GdbError as error:
         reason = str(error).removeprefix(f"{where}: ").rstrip(".")
         if reason.endswith("Connection timed out"):  # GDB tries again and again where it is refused
@@ -152,8 +152,8 @@ def _connect(gdb: Gdb, place: str) -> None:
         does = "closes the connection" if isinstance(error, GdbClosed) else "does not answer as a GDB server"
         message = f"the server at {where} {does}"
         raise StageError(message, hint="use the server's GDB port, and check that the probe is connected") from None
-    if found := _ANOTHER_CORE.search(said):
-        message = f"the core at {where} is {found[2]}, but the firmware is for {found[1]}"
+    if match := _ANOTHER_CORE.search(greeting):
+        message = f"the core at {where} is {match[2]}, but the firmware is for {match[1]}"
         raise StageError(message, hint="nothing was written to it; name the board that is connected with board=NAME")
 
 

@@ -30,13 +30,13 @@ def symbols(elf: Path) -> dict[str, int]:
 
     with elf.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
-        found = {} if table is None else {one.name: one["st_value"] for one in table.iter_symbols()}  # type: ignore[attr-defined]
-    if STOP not in found:
+        addresses = {} if table is None else {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}  # type: ignore[attr-defined]
+    if STOP not in addresses:
         raise StageError(
             "the firmware was compiled for a simulator, not for a debugger",
             hint="run_on=gdb://HOST:PORT on the command line compiles it for one",
         )
-    return found
+    return addresses
 
 
 class Served:

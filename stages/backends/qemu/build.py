@@ -57,7 +57,7 @@ def _built(name: str, sources: dict[str, bytes], emulator: str, test: Callable[[
     compiler = _version(COMPILER.command, COMPILER.install)
     identity = (*FLAGS, compiler, emulator, _version(emulator, f"install {emulator}"))
     library = CACHE / key_of(sources, identity) / f"lib{name}.so"
-    return built_once(library, sources, lambda folder, made: _build(folder, made, test))
+    return built_once(library, sources, lambda folder, output: _build(folder, output, test))
 
 
 def _version(command: str, install: str) -> str:

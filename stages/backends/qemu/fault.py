@@ -89,10 +89,10 @@ def _unknown(output: str) -> str:
 
 def _core_fault(output: str, elf: Path, target: Target) -> str:
     """Return the message for the line of cortex_m/runtime/fault.c; '' without one."""
-    found = _FAULT.search(output)
-    if found is None:
+    match = _FAULT.search(output)
+    if match is None:
         return ""
-    status, pc, lr, address, sp = (int(found[name], 16) for name in ("cfsr", "pc", "lr", "addr", "sp"))
+    status, pc, lr, address, sp = (int(match[name], 16) for name in ("cfsr", "pc", "lr", "addr", "sp"))
     pc = pc or _before(output)
     cause = next((name for bit, name in _CAUSES.items() if status >> bit & 1), f"fault with status {status:#010x}")
     if (status & _ADDRESS_VALID and is_below_stack(address, target)) or is_below_stack(sp, target):
@@ -105,10 +105,10 @@ def _core_fault(output: str, elf: Path, target: Target) -> str:
 
 def _signal(output: str, elf: Path, target: Target) -> str:
     """Return the message for the line of aarch64/runtime/fault.c; '' without one."""
-    found = _SIGNAL.search(output)
-    if found is None:
+    match = _SIGNAL.search(output)
+    if match is None:
         return ""
-    number, pc, lr, address, sp = (int(found[name], 16) for name in ("signal", "pc", "lr", "addr", "sp"))
+    number, pc, lr, address, sp = (int(match[name], 16) for name in ("signal", "pc", "lr", "addr", "sp"))
     cause, where = _SIGNALS.get(number, f"signal {number}"), place(pc, elf, target)
     if number == signal.SIGSEGV and pc == address:
         cause, where = "jump to an address without memory or into data", _called_from(pc, lr, elf, target)
@@ -133,5 +133,5 @@ def _called_from(pc: int, lr: int, elf: Path, target: Target) -> str:
 
 def _before(output: str) -> int:
     """Return the start of the last block before the fault handler, if no address was saved."""
-    found = _BEFORE.search(output)
-    return int(found[1], 16) if found else 0
+    match = _BEFORE.search(output)
+    return int(match[1], 16) if match else 0

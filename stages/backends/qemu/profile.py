@@ -60,12 +60,12 @@ def _functions(elf: Path) -> tuple[list[int], list[str]]:
         image = ELFFile(handle)
         table: Any = image.get_section_by_name(".symtab")
         is_thumb = image["e_machine"] == "EM_ARM"
-        found = sorted(
+        functions = sorted(
             (symbol["st_value"] & ~1 if is_thumb else symbol["st_value"], symbol.name)
             for symbol in (table.iter_symbols() if table is not None else ())
             if symbol["st_info"]["type"] == "STT_FUNC"
         )
-    return [address for address, _ in found], [name for _, name in found]
+    return [address for address, _ in functions], [name for _, name in functions]
 
 
 def main(arguments: list[str]) -> int:

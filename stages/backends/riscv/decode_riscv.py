@@ -60,7 +60,10 @@ def _encodings(version: str) -> dict[str, tuple[int, int, tuple[str, ...]]]:
         return {}
     declared = instruction_set("rvp", version)
     instructions = {**declared.on(64), **declared.on(32)}
-    return {name: (one.encoding.match, one.encoding.mask, one.operands) for name, one in instructions.items()}
+    return {
+        name: (instruction.encoding.match, instruction.encoding.mask, instruction.operands)
+        for name, instruction in instructions.items()
+    }
 
 
 def _operand(word: int, operand: str) -> str:

@@ -55,15 +55,15 @@ def built_once(library: Path, sources: Mapping[str, bytes], build: Callable[[Pat
 
 def _build(library: Path, sources: Mapping[str, bytes], build: Callable[[Path, Path], None]) -> None:
     with tempfile.TemporaryDirectory(dir=library.parent.parent, prefix=_BUILD) as name:
-        folder, made = Path(name, "src"), Path(name, "out", library.name)
+        folder, output = Path(name, "src"), Path(name, "out", library.name)
         folder.mkdir()
-        made.parent.mkdir()
+        output.parent.mkdir()
         for file, content in sources.items():
             (folder / file).write_bytes(content)
-        build(folder, made)
-        _digest_file(made).write_text(_digest(made))
+        build(folder, output)
+        _digest_file(output).write_text(_digest(output))
         shutil.rmtree(library.parent, ignore_errors=True)
-        made.parent.rename(library.parent)
+        output.parent.rename(library.parent)
 
 
 def _is_whole(library: Path) -> bool:

@@ -39,5 +39,5 @@ def simulator_of(target: Target) -> SimulatorPlugin:
     module = target.modules.get(f"simulators/{target.simulator.kind}")
     if module is None:
         raise StageError(f"target {target.name}: no simulator '{target.simulator.kind}'", at=("target",))
-    found: SimulatorPlugin = import_module(module).SIMULATOR
-    return found
+    plugin: SimulatorPlugin = import_module(module).SIMULATOR
+    return plugin

@@ -110,9 +110,9 @@ class Catalogue(StrictModel):
 
         Raises KeyError for an unknown core or timing model.
         """
-        found = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
-        found |= {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
-        return {name: self._timed(target) for name, target in found.items()}
+        targets = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
+        targets |= {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
+        return {name: self._timed(target) for name, target in targets.items()}
 
     def _timed(self, target: Target) -> Target:
         if not target.timing:
@@ -154,26 +154,29 @@ def moved(memory: Memory, core: Core) -> Memory | None:
     elif all(_inside(region, machine) for region in memory.regions.values()):
         return None
     regions: dict[str, Any] = {}
-    for room, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):
-        origin, those = room.origin, {n: region for n, region in memory.regions.items() if region.is_written == written}
-        lengths = _shared(room.length, {name: region.length for name, region in those.items()})
+    for capacity, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):
+        origin, those = (
+            capacity.origin,
+            {n: region for n, region in memory.regions.items() if region.is_written == written},
+        )
+        lengths = _shared(capacity.length, {name: region.length for name, region in those.items()})
         for name, region in those.items():
             regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name], "same_as": ""})
             origin += lengths[name]
     return Memory(stack=memory.stack, **{name: regions[name] for name in memory.regions})
 
 
-def _shared(room: int, lengths: dict[str, int]) -> dict[str, int]:
+def _shared(capacity: int, lengths: dict[str, int]) -> dict[str, int]:
     """Return the lengths in bytes. They are shortened if their sum exceeds the capacity.
 
     The largest are shortened, to whole pages.
     """
-    found = {}
+    shortened = {}
     for number, (name, length) in enumerate(sorted(lengths.items(), key=lambda item: item[1])):
-        share = room // (len(lengths) - number)
-        found[name] = length if length <= share else share // _PAGE * _PAGE
-        room -= found[name]
-    return found
+        share = capacity // (len(lengths) - number)
+        shortened[name] = length if length <= share else share // _PAGE * _PAGE
+        capacity -= shortened[name]
+    return shortened
 
 
 def _inside(region: Region, machine: Memory) -> bool:

@@ -20,11 +20,11 @@ def with_places(target: Target, folders: Sequence[Path]) -> Target:
     """
     places = dict(target.places)
     for name in target.simulator.outside:
-        found = next((folder / name for folder in folders if (folder / name).exists()), None)
-        if found is None:
+        existing = next((folder / name for folder in folders if (folder / name).exists()), None)
+        if existing is None:
             at = ("simulator", "plugins", target.simulator.plugins.index(name))
             raise StageError(f"there is no plug-in {name}", hint="paths start at the folder of this file", at=at)
-        places[name] = found
+        places[name] = existing
     return target.model_copy(update={"places": places})
 
 
@@ -50,8 +50,8 @@ def accelerator_code(target: Target) -> dict[str, Path]:
     place = target.places.get(name)
     if place is None:
         return {}
-    found = package_files(place).items()
-    return {f"accelerators/{file}": path for file, path in found if place / "device" not in path.parents}
+    files = package_files(place).items()
+    return {f"accelerators/{file}": path for file, path in files if place / "device" not in path.parents}
 
 
 def simulator_code(target: Target) -> dict[str, Path]:

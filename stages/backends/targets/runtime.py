@@ -66,8 +66,8 @@ def runtime_for(target: Target, *, debugged: bool = False) -> Runtime:
 
 
 def _on_boards() -> list[str]:
-    found = {name: import_module(f"stages.backends.{name}.runtime") for name in _families()}
-    return [name for name, family in found.items() if hasattr(family, "debugged")]
+    families = {name: import_module(f"stages.backends.{name}.runtime") for name in _families()}
+    return [name for name, family in families.items() if hasattr(family, "debugged")]
 
 
 def _families() -> list[str]:

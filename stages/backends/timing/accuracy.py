@@ -20,14 +20,14 @@ def accuracy(model: str) -> dict[str, Any] | None:
     `rows` compared, `held_out` of them that no fit has used, and the `mean` and `worst` relative error of the latter
     (of all rows if none is held out).
     """
-    found: dict[str, Any] | None = json.loads(FILE.read_text()).get(model)
-    return found
+    record: dict[str, Any] | None = json.loads(FILE.read_text()).get(model)
+    return record
 
 
-def accuracy_text(found: Mapping[str, Any] | None) -> str:
+def accuracy_text(record: Mapping[str, Any] | None) -> str:
     """Return `on silicon: 56 rows, 37 held out, mean error 7 %, …` or `not compared …`."""
-    if found is None:
+    if record is None:
         return "not compared with silicon"
-    rows = f"{found['rows']} row{'s' if found['rows'] > 1 else ''}"
-    held_out = f", {found['held_out']} held out" if 0 < found["held_out"] < found["rows"] else ""
-    return f"on silicon: {rows}{held_out}, mean error {100 * found['mean']:.0f} %, worst {100 * found['worst']:.0f} %"
+    rows = f"{record['rows']} row{'s' if record['rows'] > 1 else ''}"
+    held_out = f", {record['held_out']} held out" if 0 < record["held_out"] < record["rows"] else ""
+    return f"on silicon: {rows}{held_out}, mean error {100 * record['mean']:.0f} %, worst {100 * record['worst']:.0f} %"

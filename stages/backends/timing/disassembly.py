@@ -51,10 +51,10 @@ def disassemble(elf: Path, target: Target) -> Iterator[Line]:
     for text in run_command([binutil(target, "objdump"), "-d", *options, str(elf)], "objdump").splitlines():
         if symbol := _SYMBOL.match(text):
             function = symbol[2]
-        elif found := _LINE.match(text):
-            digits = found[2].replace(" ", "")
-            mnemonic, operands = found[3].strip(), _COMMENT.sub("", found[4] or "").strip()
+        elif match := _LINE.match(text):
+            digits = match[2].replace(" ", "")
+            mnemonic, operands = match[3].strip(), _COMMENT.sub("", match[4] or "").strip()
             if mnemonic.startswith("."):
                 mnemonic, operands = decoding.declared(int(digits, 16), target.extensions)
             if mnemonic:
-                yield Line(int(found[1], 16), len(digits) // 2, mnemonic, operands, function)
+                yield Line(int(match[1], 16), len(digits) // 2, mnemonic, operands, function)

@@ -113,8 +113,8 @@ def _descended(
         for name, candidates in tried.items():
             for candidate in candidates:
                 other = {**best, name: candidate}
-                if candidate != best[name] and (found := distance(other)) < least - _BETTER:
-                    best, least, has_changed = other, found, True
+                if candidate != best[name] and (error := distance(other)) < least - _BETTER:
+                    best, least, has_changed = other, error, True
     return best
 
 

@@ -61,11 +61,11 @@ def interval_counts(counts: bytes) -> list[dict[int, Counts]]:
             totals.append({})
         else:
             totals[-1][number] = (ways[0], ways[1], ways[2], ways[3])
-    found = []
+    intervals = []
     for before, after in pairwise(totals[:-1]):
         more = {number: _more(before.get(number, (0, 0, 0, 0)), ways) for number, ways in after.items()}
-        found.append({number: ways for number, ways in more.items() if any(ways)})
-    return found
+        intervals.append({number: ways for number, ways in more.items() if any(ways)})
+    return intervals
 
 
 def _more(before: Counts, after: Counts) -> Counts:

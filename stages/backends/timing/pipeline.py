@@ -117,16 +117,16 @@ def _entered(
     steps: Sequence[Step | None], follows: Sequence[float], ends: Mapping[int, State], pipeline: Pipeline
 ) -> dict[int, float]:
     numbers = {step.instruction.address: number for number, step in enumerate(steps) if step is not None}
-    found: dict[int, float] = {}
+    cycles: dict[int, float] = {}
     for last, state in ends.items():  # in order: the first branch to a target closes its inner loop
         branch = steps[last]
         head = -1 if branch is None else numbers.get(branch.instruction.target, -1)
-        if 0 <= head <= last and head not in found:
+        if 0 <= head <= last and head not in cycles:
             turn = [step for step in steps[head : min(last + 1, head + _WINDOW)] if step is not None]
             turns = _TURNS if len(turn) == last + 1 - head else 1
             rest = sum(follows[head + 1 : head + len(turn)])
-            found[head] = _turn([replace(turn[0], extra=0), *turn[1:]], turns, state, pipeline) - rest
-    return found
+            cycles[head] = _turn([replace(turn[0], extra=0), *turn[1:]], turns, state, pipeline) - rest
+    return cycles
 
 
 def _turn(turn: Sequence[Step], turns: int, state: State, pipeline: Pipeline) -> float:

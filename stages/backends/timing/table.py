@@ -60,8 +60,8 @@ def timing_table(elf: Path, target: Target, *, counts: bool = False) -> bytes:
     assert target.timing_model is not None
     lines = list(disassemble(elf, target))
     marks = _marks(lines) if target.counter == "minstret" else {}
-    found = {one.instruction.address: one for one in timed(lines, target.timing_model)}
-    entries = [_entry(found[address], marks.get(address, 0)) for address in sorted(found)]
+    by_address = {entry.instruction.address: entry for entry in timed(lines, target.timing_model)}
+    entries = [_entry(by_address[address], marks.get(address, 0)) for address in sorted(by_address)]
     return _HEADER.pack(_MAGIC, len(entries), counts, 0) + _flash(target) + b"".join(entries)
 
 
@@ -130,22 +130,22 @@ def _steps(
 
 def _timed(
     step: Step | None,
-    one: Instruction,
+    instruction: Instruction,
     ranges: tuple[Cycles, Cycles],
     follows: float,
     entered: float | None,
     model: Timing,
 ) -> Timed:
     if step is None:
-        return Timed(one, "", NONE, NONE, NONE, UNTIMED)
+        return Timed(instruction, "", NONE, NONE, NONE, UNTIMED)
     alone, extra = ranges
     missed = step.costs.missed
     taken = _stated(model.classes[step.kind].taken)
     flags = (JUMPS if taken[2] else 0) | (PREDICTED if missed else 0)
-    is_unaligned = one.size == 4 and one.address % 4 != 0
+    is_unaligned = instruction.size == 4 and instruction.address % 4 != 0
     jumped = _around(step.cycles if entered is None else entered, alone)
     jumped = _plus(jumped, _stated(model.unaligned_target)) if is_unaligned else jumped
-    return Timed(one, step.kind, _around(follows, _plus(alone, extra)), jumped, taken, flags, missed)
+    return Timed(instruction, step.kind, _around(follows, _plus(alone, extra)), jumped, taken, flags, missed)
 
 
 def _around(estimate: float, stated: Cycles) -> Cycles:
@@ -169,27 +169,31 @@ def _classifier(model: Timing) -> Callable[[str, frozenset[str]], str]:
     return classify
 
 
-def _alone(one: Instruction, rule: InstructionClass, model: Timing) -> Cycles:
+def _alone(instruction: Instruction, rule: InstructionClass, model: Timing) -> Cycles:
     least, estimate, most = _stated(rule.cycles)
-    if one.registers:
-        least, estimate, most = _plus(_stated(rule.cycles), *[_stated(rule.per_register)] * one.registers)
-    return (min(least, model.skipped), estimate, max(most, model.skipped)) if one.skippable else (least, estimate, most)
+    if instruction.registers:
+        least, estimate, most = _plus(_stated(rule.cycles), *[_stated(rule.per_register)] * instruction.registers)
+    return (
+        (min(least, model.skipped), estimate, max(most, model.skipped))
+        if instruction.skippable
+        else (least, estimate, most)
+    )
 
 
-def _paired(before: Instruction, one: Instruction, first: str, then: str, pairs: Sequence[Pair]) -> Cycles:
+def _paired(before: Instruction, instruction: Instruction, first: str, then: str, pairs: Sequence[Pair]) -> Cycles:
     """Return the extra cycles of the first pair that fits."""
     for pair in pairs:
-        if first in pair.first and then in pair.then and _holds(pair, before, one):
+        if first in pair.first and then in pair.then and _holds(pair, before, instruction):
             return _stated(pair.cycles)
     return NONE
 
 
-def _holds(pair: Pair, before: Instruction, one: Instruction) -> bool:
+def _holds(pair: Pair, before: Instruction, instruction: Instruction) -> bool:
     if pair.when == "always":
         return True
     if pair.when == "uses":
-        return not before.writes.isdisjoint(one.reads)
-    return before.writes.isdisjoint(one.addresses) == (pair.when == "not_addresses")
+        return not before.writes.isdisjoint(instruction.reads)
+    return before.writes.isdisjoint(instruction.addresses) == (pair.when == "not_addresses")
 
 
 def _plus(*parts: Cycles) -> Cycles:
@@ -215,6 +219,8 @@ def _marks(lines: Sequence[Line]) -> dict[int, int]:
     return {address: OPENS * (address in opens) | READS * (address in reads) for address in {*opens, *reads}}
 
 
-def _entry(one: Timed, mark: int) -> bytes:
-    at = one.instruction
-    return _ENTRY.pack(at.address, at.size, one.flags | mark, *one.follows, *one.entered, *one.taken, one.missed)
+def _entry(timed: Timed, mark: int) -> bytes:
+    at = timed.instruction
+    return _ENTRY.pack(
+        at.address, at.size, timed.flags | mark, *timed.follows, *timed.entered, *timed.taken, timed.missed
+    )

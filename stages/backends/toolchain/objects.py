@@ -101,12 +101,12 @@ class ObjectCache:
                 if not named.startswith('"'):
                     raise LookupError(path)
                 name = named.split('"')[1]
-                found = next((place / name for place in (path.parent, *include) if (place / name).is_file()), None)
-                if found is None or not any(found.resolve().is_relative_to(place.resolve()) for place in self.shared):
+                header = next((place / name for place in (path.parent, *include) if (place / name).is_file()), None)
+                if header is None or not any(header.resolve().is_relative_to(place.resolve()) for place in self.shared):
                     raise LookupError(path)
-                if found.resolve() not in done:
-                    done.add(found.resolve())
-                    waiting.append(found)
+                if header.resolve() not in done:
+                    done.add(header.resolve())
+                    waiting.append(header)
 
     def _shown(self, text: str) -> str:
         for place, name in self.places:

@@ -26,12 +26,12 @@ def with_originals(output: str, target: Target) -> str:
     return output
 
 
-def _original(folder: Path, found: re.Match[str]) -> str:
-    copy, original = Path(found[1], found[2]), folder / found[2]
+def _original(folder: Path, match: re.Match[str]) -> str:
+    copy, original = Path(match[1], match[2]), folder / match[2]
     if not copy.is_file() or not original.is_file() or copy.samefile(original):
-        return found[0]
+        return match[0]
     added = len(copy.read_text().splitlines()) - len(original.read_text().splitlines())
-    return f"{_shown(original)}:{max(int(found[3]) - added, 1)}"
+    return f"{_shown(original)}:{max(int(match[3]) - added, 1)}"
 
 
 def _shown(path: Path) -> str:

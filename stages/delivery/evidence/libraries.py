@@ -49,12 +49,14 @@ def libraries(map_text: str, tools: Mapping[str, str]) -> list[Library]:
     of_gcc = [path for path in objects if _OF_GCC.match(Path(path).name)]
     of_c = [path for path in objects if path not in of_gcc and _OF_C_LIBRARY.match(Path(path).name)]
     license_ = _LICENSES.get(name)
-    found = [
+    toolchain_libraries = [
         _library(name or "C library", version, license_, {path: objects[path] for path in of_c}),
         _library("libgcc", tools.get("compiler", ""), _GCC, {path: objects[path] for path in of_gcc}),
     ]
     others = [path for path, linked in objects.items() if linked and path not in (*of_gcc, *of_c)]
-    return found + [_library(Path(path).name.partition(".")[0], "", None, {path: objects[path]}) for path in others]
+    return toolchain_libraries + [
+        _library(Path(path).name.partition(".")[0], "", None, {path: objects[path]}) for path in others
+    ]
 
 
 def _library(name: str, version: str, license_: Mapping[str, Any] | None, objects: Mapping[str, list[str]]) -> Library:

@@ -86,15 +86,15 @@ class Code:
 
         Neither the code before such an instruction nor a branch leads to it.
         """
-        found = {}
+        begun = {}
         for number, (followed, entered, *_) in counts.items():
             falls_through = number > 0 and number in self.next[number - 1]
             known = sum(counts.get(jump, _NONE)[2] for jump in self.jumps.get(number, ()))
             if number in self.after_call:
                 known += sum(counts.get(self.after_call[number], _NONE)[:2])
             if (times := entered + (0 if falls_through else followed) - known) > 0:
-                found[number] = times
-        return found
+                begun[number] = times
+        return begun
 
 
 def worst_cases(
@@ -209,22 +209,26 @@ def _cycles(edges: Mapping[int, Iterable[int]]) -> dict[int, int]:
 
 def _by_layer(called: Sequence[int], intervals: Sequence[Mapping[int, Counts]], layers: int) -> list[dict[int, Counts]]:
     """Return the counts of one inference by layer; those after the last layer are last."""
-    found: list[dict[int, Counts]] = [{} for _ in range(layers + 1)]
+    by_layer: list[dict[int, Counts]] = [{} for _ in range(layers + 1)]
     for layer, counts in zip(called, intervals, strict=True):
-        total = found[layer]
+        total = by_layer[layer]
         for number, (followed, entered, jumped, _) in counts.items():
             before = total.get(number, _NONE)
             total[number] = (before[0] + followed, before[1] + entered, before[2] + jumped, 0)
-    return found
+    return by_layer
 
 
-def _is_call(one: Instruction) -> bool:
-    is_linked = one.mnemonic in ("bl", "blx") or bool(one.writes) or one.text.startswith(_CALL_WITHOUT_REGISTER)
-    return one.mnemonic in _CALLS and is_linked
+def _is_call(instruction: Instruction) -> bool:
+    is_linked = (
+        instruction.mnemonic in ("bl", "blx")
+        or bool(instruction.writes)
+        or instruction.text.startswith(_CALL_WITHOUT_REGISTER)
+    )
+    return instruction.mnemonic in _CALLS and is_linked
 
 
-def _may_continue(one: Instruction) -> bool:
+def _may_continue(instruction: Instruction) -> bool:
     """Return whether the instruction after it may follow."""
-    if one.skippable:
+    if instruction.skippable:
         return True
-    return one.mnemonic not in _UNCONDITIONAL | _COMPUTED and "pc" not in one.writes
+    return instruction.mnemonic not in _UNCONDITIONAL | _COMPUTED and "pc" not in instruction.writes

@@ -39,7 +39,7 @@ def sample(simulated: Path, model: Mapping[str, Any], skipped: Sequence[str] = (
     `skipped` are names of inferences that verify could not check. Raises StageError if there are no others.
     """
     described = json.loads((simulated / "inputs.json").read_text())
-    names, is_sampled = described["names"], described["drawn"]
+    names, is_sampled = described["names"], described["random"]
     inputs, firsts = _inputs(simulated, model)
     outputs = _records((simulated / "outputs.bin").read_bytes(), model["outputs"])
     begins = [index for index, is_first in enumerate(firsts) if is_first and names[index] not in skipped]

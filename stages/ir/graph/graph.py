@@ -55,7 +55,7 @@ class Graph:
 
         Padding is included, as papers count them.
         """
-        return layer.op.products(self.tensors[layer.outputs[0]])
+        return layer.op.macs_of(self.tensors[layer.outputs[0]])
 
     def initial_state(self, name: str) -> np.ndarray:
         """Return the value of a state tensor after a reset.

@@ -1,6 +1,6 @@
 """Static facts about a tensor's channels, the indices along its last axis.
 
-Layers provide them with `LayerOp.reach`, `LayerOp.carries`, `LayerOp.alike` and `LayerOp.narrowed`.
+Layers provide them with `LayerOp.value_range`, `LayerOp.carries`, `LayerOp.alike` and `LayerOp.narrowed`.
 `stages.lower.simplify` uses them to remove channels that are constant or equal to others.
 """
 

@@ -56,13 +56,13 @@ class Clamped(LayerOp):
 
     def terms(self, out: Tensor) -> int:
         """Number of products, or elements, in one sum."""
-        return self.products(out) // out.elements
+        return self.macs_of(out) // out.elements
 
     def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
         """Multiplier and shift of the sums, one for all or one for each channel."""
         return view.constant("multiplier"), view.constant("shift")
 
-    def reach_of_sums(self, view: LayerView, least: Array, most: Array) -> ValueRange:
+    def range_of_sums(self, view: LayerView, least: Array, most: Array) -> ValueRange:
         """Value range of requantized sums from `least` to `most`, int64[O].
 
         `requantized` is monotonic unless an int32 wraps. Then the range is the clamp's.

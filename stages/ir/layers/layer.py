@@ -65,7 +65,7 @@ class LayerOp(BaseModel):
         """All names that rules may use for layers of the class."""
         return frozenset(get_args(cls.model_fields["op"].annotation)) if "op" in cls.model_fields else frozenset()
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the output, padding included, as papers count them."""
         return 0
 
@@ -77,7 +77,7 @@ class LayerOp(BaseModel):
         """
         return None if any((*inputs, output)) else Shifted(self)
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
         """Value range of the output's channels for inputs in these ranges, None if unknown."""
         return None
 
@@ -112,7 +112,7 @@ class LayerOp(BaseModel):
             ),
         )
 
-    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
+    def absorbs(self, view: LayerView, value_range: ValueRange) -> Array:
         """Channels of an input in this value range that the sums do not need, bool[C].
 
         Only if `carries` is ().

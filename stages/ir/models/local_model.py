@@ -20,14 +20,14 @@ from stages.support.messages.stage_error import StageError
 IMPORTED = "model.tflite"  # in the artifact of import
 
 
-def local_model(model: ModelSource, root: Path, made: Mapping[str, Path]) -> ModelInfo | None:
+def local_model(model: ModelSource, root: Path, artifacts: Mapping[str, Path]) -> ModelInfo | None:
     """Return the graph of import's artifact (in `made`), else of the local file, else None.
 
     A file that import will refuse gives None, because import reports more; except for an unknown signature. Shapes that
     the file leaves open, and an incremental network, are only known after import.
     """
-    if "import" in made:
-        return read((made["import"] / IMPORTED).read_bytes())
+    if "import" in artifacts:
+        return read((artifacts["import"] / IMPORTED).read_bytes())
     if getattr(model, "window", None) is not None:
         return None
     try:

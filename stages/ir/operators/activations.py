@@ -57,7 +57,7 @@ class Activation(LayerOp):
         moved = view.constant("table").astype(np.int64) + output
         return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the table entries between the bounds; the function need not be monotonic."""
         import numpy as np
 

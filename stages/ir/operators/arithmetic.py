@@ -78,7 +78,7 @@ class Add(Clamped):
         """Factor of the second operand: 1 for ADD, -1 for SUB."""
         return 1 if self.op == "add" else -1
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Return the output range: the results at both ends, since the layer is monotonic."""
         a, b = inputs
         low, high = (b.least, b.most) if self.sign > 0 else (b.most, b.least)
@@ -128,7 +128,7 @@ class Mul(Clamped):
     output_shift: int
     rounding: Rounding = "double"
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the products of the bounds."""
         a, b = ((x.least, x.most) for x in inputs)
         return _between([self.compute(view, x, y) for x in a for y in b])

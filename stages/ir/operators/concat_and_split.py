@@ -115,7 +115,7 @@ class Concatenation(LayerOp):
         """None unless all integers shift alike."""
         return Shifted(self) if set(inputs) == {output} else None
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """The inputs' ranges in order if channels are joined, else their union."""
         import numpy as np
 

@@ -29,7 +29,7 @@ class Requantize(Clamped):
     shift: int
     rounding: Rounding = "double"
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Monotonic: the results at both bounds."""
         least, most = (self.compute(view, bound).astype("int64") for bound in (inputs[0].least, inputs[0].most))
         return ValueRange(least, most)

@@ -49,6 +49,6 @@ class Float(LayerOp):
         """Return no kernel names: TVM generates the code of float layers."""
         return frozenset()
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the layer."""
         return self.macs

@@ -26,7 +26,7 @@ class LstmLayer(LayerOp):
     units: int
     time_major: bool = False
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the four gates."""
         return out.elements * 4 * (self.depth + self.units)
 

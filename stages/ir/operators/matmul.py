@@ -52,7 +52,7 @@ class BatchMatmul(Clamped):
     shift: int
     rounding: Rounding = "double"
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the output."""
         return out.elements * self.depth
 

@@ -201,7 +201,7 @@ class Move(LayerOp):
         op = self.model_copy(update={"params": {**self.params, **filled}})
         return Shifted(op) if inputs[0] == output else None
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the copied channels, joined with the fill value."""
         import numpy as np
 

@@ -16,11 +16,11 @@ ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
 DepthwiseLayout = Literal["HWC", "OIHW"]
 
 
-def _from_zero_point(reach: ValueRange, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
+def _from_zero_point(value_range: ValueRange, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
     """Bounds less the zero point, and 0 if windows overlap the padding."""
     import numpy as np
 
-    low, high = reach.least - op.input_zero_point, reach.most - op.input_zero_point
+    low, high = value_range.least - op.input_zero_point, value_range.most - op.input_zero_point
     return (np.minimum(low, 0), np.maximum(high, 0)) if any(op.padding) else (low, high)
 
 
@@ -63,7 +63,7 @@ class Conv2D(Window):
     kernel_layout: ConvLayout = "OHWI"
     rounding: Rounding = "double"
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the output."""
         return out.elements * self.kernel[0] * self.kernel[1] * self.in_channels // self.groups
 
@@ -74,7 +74,7 @@ class Conv2D(Window):
         kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
         return np.asarray(kept.astype(np.int64) - self.weight_zero_point)
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range from the positive and the negative weights."""
         import numpy as np
 
@@ -84,7 +84,7 @@ class Conv2D(Window):
         group = np.arange(self.out_channels) // (self.out_channels // self.groups)
         low, high = (bound.reshape(self.groups, depth)[group] for bound in (low, high))
         least, most = ((positive * a + negative * b).sum(axis=1) for a, b in ((low, high), (high, low)))
-        return self.reach_of_sums(view, least, most)
+        return self.range_of_sums(view, least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """(): sums over channels, so any input channel may be removed."""
@@ -96,11 +96,11 @@ class Conv2D(Window):
             return None
         return labels(summed(self._ohwi(view), inputs[0]), *channel_constants(view))
 
-    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
+    def absorbs(self, view: LayerView, value_range: ValueRange) -> Array:
         """Constant channels, and those without weights; with padding only at the zero point."""
-        known = reach.is_constant
+        known = value_range.is_constant
         if any(self.padding):
-            known = known & (reach.least == self.input_zero_point)
+            known = known & (value_range.least == self.input_zero_point)
         return known | ~self._ohwi(view).any(axis=(0, 1, 2))
 
     def factors(self, view: LayerView) -> Array:
@@ -161,7 +161,7 @@ class DepthwiseConv2D(Window):
     kernel_layout: DepthwiseLayout = "HWC"
     rounding: Rounding = "double"
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the output."""
         return out.elements * self.kernel[0] * self.kernel[1]
 
@@ -173,13 +173,13 @@ class DepthwiseConv2D(Window):
         weights = (kept[0] if self.kernel_layout == "HWC" else kept[:, 0].transpose(1, 2, 0)).astype(np.int64)
         return np.asarray(weights - self.weight_zero_point).reshape(-1, self.out_channels)
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range from the positive and the negative weights."""
         import numpy as np
 
         low, high = (np.repeat(bound, self.depth_multiplier) for bound in _from_zero_point(inputs[0], self))
         positive, negative = (bound(self._factors(view), 0).sum(axis=0) for bound in (np.maximum, np.minimum))
-        return self.reach_of_sums(view, positive * low + negative * high, positive * high + negative * low)
+        return self.range_of_sums(view, positive * low + negative * high, positive * high + negative * low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """Each output channel reads one input channel."""
@@ -233,7 +233,7 @@ class FullyConnected(Clamped):
     weight_zero_point: int = 0
     rounding: Rounding = "single"
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the output."""
         return out.elements * self.depth
 
@@ -247,7 +247,7 @@ class FullyConnected(Clamped):
         weights = view.constant("weights").astype(np.int64) - self.weight_zero_point
         return np.asarray(weights).reshape(self.units, -1, channels)
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
         """Range from the positive and the negative weights."""
         import numpy as np
 
@@ -256,7 +256,7 @@ class FullyConnected(Clamped):
             return None
         positive, negative = (bound(weights, 0).sum(axis=1) for bound in (np.maximum, np.minimum))
         low, high = inputs[0].least - self.input_zero_point, inputs[0].most - self.input_zero_point
-        return self.reach_of_sums(view, positive @ low + negative @ high, positive @ high + negative @ low)
+        return self.range_of_sums(view, positive @ low + negative @ high, positive @ high + negative @ low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """(): sums over channels, so any input channel may be removed."""
@@ -270,9 +270,9 @@ class FullyConnected(Clamped):
             else labels(summed(self.factors(view), inputs[0]), *channel_constants(view))
         )
 
-    def absorbs(self, view: LayerView, reach: ValueRange) -> Array:
+    def absorbs(self, view: LayerView, value_range: ValueRange) -> Array:
         """Constant channels, and those without weights."""
-        return reach.is_constant | ~self.factors(view).any(axis=(0, 1))
+        return value_range.is_constant | ~self.factors(view).any(axis=(0, 1))
 
     def factors(self, view: LayerView) -> Array:
         """Weights less their zero point, by input channel."""

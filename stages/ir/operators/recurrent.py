@@ -37,7 +37,7 @@ class RecurrentLayer(LstmLayer):
     approximate: ClassVar[bool] = True
     gates: int
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of the gates."""
         return out.elements * self.gates * (self.depth + self.units)
 

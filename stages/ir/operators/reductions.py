@@ -54,7 +54,7 @@ class Mean(Clamped):
         """Multiplier and shift, for all channels."""
         return self.multiplier, self.shift
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Monotonic: the results of both bounds."""
         import numpy as np
 

@@ -95,7 +95,7 @@ class Svdf(Clamped):
     shift: int
     rounding: Rounding = "double"
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of features and time."""
         return out.elements * self.rank * (self.depth + self.memory)
 
@@ -161,7 +161,7 @@ class FloatSvdf(LayerOp):
     low: float | None = None
     high: float | None = None
 
-    def products(self, out: Tensor) -> int:
+    def macs_of(self, out: Tensor) -> int:
         """Multiply-accumulates of features and time."""
         return out.elements * self.rank * (self.depth + self.memory)
 

@@ -201,7 +201,7 @@ class Pool2D(Window):
             return None
         return super().shifted(view, inputs, output)
 
-    def reach(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
+    def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the input, clamped."""
         import numpy as np
 

@@ -35,7 +35,7 @@ class Inference:
     name       name in messages
     label      class, None if unknown
     first      it begins a sequence: the network's state is reset before it
-    drawn      it is random, not from a file
+    random     its values are random, not from a file
     reals      numbers that were quantized from real numbers
     outside    clipped numbers among `reals`
     recording  name of its WAV file, or ''
@@ -45,7 +45,7 @@ class Inference:
     name: str
     label: int | None = None
     first: bool = True
-    drawn: bool = False
+    random: bool = False
     reals: int = 0
     outside: int = 0
     recording: str = ""

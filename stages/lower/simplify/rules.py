@@ -156,7 +156,7 @@ def unbounded(graph: Graph, ranges: Ranges, layer: Layer) -> tuple[Graph, str] |
     limits = np.iinfo(out.dtype)
     wide = op.model_copy(update={"act_min": int(limits.min), "act_max": int(limits.max)})
     changed = layer.model_copy(update={"op": wide})
-    result_range = wide.reach(replace(graph.view(layer), layer=changed), [ranges[name] for name in layer.inputs])
+    result_range = wide.value_range(replace(graph.view(layer), layer=changed), [ranges[name] for name in layer.inputs])
     if result_range is None:
         return None
     low, high = _span(result_range)

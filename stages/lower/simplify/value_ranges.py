@@ -18,7 +18,7 @@ def value_ranges(graph: Graph) -> dict[str, ValueRange]:
             ranges[name] = ValueRange.of_type(tensor) if values is None else ValueRange.of_values(values)
     for layer in graph.layers:
         inputs = [ranges[name] for name in layer.inputs if name in ranges]
-        value_range = layer.op.reach(graph.view(layer), inputs) if len(inputs) == len(layer.inputs) else None
+        value_range = layer.op.value_range(graph.view(layer), inputs) if len(inputs) == len(layer.inputs) else None
         for name in layer.outputs:
             if graph.tensors[name].dtype in BYTES:
                 ranges[name] = value_range or ValueRange.of_type(graph.tensors[name])

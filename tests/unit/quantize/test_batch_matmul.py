@@ -85,7 +85,7 @@ def test_a_constant_matrix_is_a_convolution() -> None:
             {},
             ["reshape", "conv2d", "reshape"],
         )
-    assert integer_graph(data).layers[1].op.products(integer_graph(data).tensors["y"]) == 2 * 3 * 5 * 8 * 12
+    assert integer_graph(data).layers[1].op.macs_of(integer_graph(data).tensors["y"]) == 2 * 3 * 5 * 8 * 12
 
 
 def test_what_does_not_fit_is_refused() -> None:

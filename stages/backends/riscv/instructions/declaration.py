@@ -137,13 +137,13 @@ class InstructionSet(StrictModel):
 
     def operations_on(self, word_bits: Word) -> dict[str, tuple[list[str], tuple[str, ...]]]:
         """Return arguments and expressions of each operation of a core by its name."""
-        found: dict[str, tuple[list[str], tuple[str, ...]]] = {}
+        operations: dict[str, tuple[list[str], tuple[str, ...]]] = {}
         for signature, by_word in self.operations.items():
             match = _SIGNATURE.fullmatch(signature)
             assert match is not None, signature
             if word_bits in by_word:
-                found[match[1]] = match[2].split(", "), by_word[word_bits]
-        return found
+                operations[match[1]] = match[2].split(", "), by_word[word_bits]
+        return operations
 
 
 def file_of(name: str, version: str) -> Path:
@@ -153,8 +153,8 @@ def file_of(name: str, version: str) -> Path:
 
 def versions(name: str) -> list[str]:
     """Return the declared versions of an extension, sorted by their numbers."""
-    found = (path.stem.removeprefix(f"{name}-") for path in _FOLDER.glob(f"{name}-*.yaml"))
-    return sorted(found, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])
+    names = (path.stem.removeprefix(f"{name}-") for path in _FOLDER.glob(f"{name}-*.yaml"))
+    return sorted(names, key=lambda version: [int(part) if part.isdigit() else 0 for part in version.split(".")])
 
 
 @cache

@@ -33,16 +33,16 @@ def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
 
 
 def _engines(accelerator: Engine, memory: Memory) -> list[Device]:
-    found = []
+    devices = []
     if dma := accelerator.dma:
         written = "+".join(_region(region) for region in memory.regions.values() if region.is_written)
         parameters = dma.model_dump(exclude={"base"}) | {"written": written}
-        found.append(Device(name="dma", base=dma.base, parameters=parameters))
+        devices.append(Device(name="dma", base=dma.base, parameters=parameters))
     if accelerator.base is not None:
         texts: dict[str, str | int] = {key: str(value) for key, value in accelerator.parameters.items()}
         texts["l1"] = _region(memory.regions[accelerator.memory])
-        found.append(Device(name=accelerator.kind, base=accelerator.base, parameters=texts))
-    return found
+        devices.append(Device(name=accelerator.kind, base=accelerator.base, parameters=texts))
+    return devices
 
 
 def _region(region: Region) -> str:

@@ -97,7 +97,7 @@ def devices_library(name: str, place: Path | None) -> Path:
 def _built(name: str, sources: dict[str, bytes], test: Callable[[Path], None], more: tuple[str, ...] = ()) -> Path:
     identity = (*FLAGS, *more, _compiler_version(), installed_version())
     library = CACHE / key_of(sources, identity) / f"lib{name}.so"
-    return built_once(library, sources, lambda folder, made: _build(folder, made, test, *more))
+    return built_once(library, sources, lambda folder, output: _build(folder, output, test, *more))
 
 
 def _compiler_version() -> str:

@@ -32,10 +32,10 @@ _TRAP = re.compile(r"TRAP cause=(\w{16}) pc=(\w{16}) tval=(\w{16}) ra=(\w{16}) s
 def fault_message(finished: Finished, elf: Path, target: Target) -> str:
     """Return a message of up to three lines for the printed trap."""
     output = finished.output
-    found = _TRAP.search(output)
-    if found is None:
+    match = _TRAP.search(output)
+    if match is None:
         return f"the firmware trapped at an unknown place:\n{output[-200:].strip()}"
-    cause, pc, tval, ra, sp = (int(value, 16) for value in found.groups())
+    cause, pc, tval, ra, sp = (int(value, 16) for value in match.groups())
     interrupt = bool(cause >> 31)  # the top bit of a register, 32 or 64 wide
     code = cause & 0x7FFFFFFF
     name = _CAUSES.get(code, f"trap with cause {cause:#x}") if not interrupt else f"interrupt {code}"
@@ -51,19 +51,19 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
 
 def device_fault_message(output: str, elf: Path, target: Target) -> str:
     """Return a message of up to two lines for the misuse of a device (devices/machine.cc)."""
-    found = _DEVICE.search(output)
-    if found is None:
+    match = _DEVICE.search(output)
+    if match is None:
         return f"a device ended the simulation without a reason:\n{output[-200:].strip()}"
-    pc = int(found[1], 16)
-    return found[2] + (f"\nin {place(pc, elf, target)}" if pc else "")
+    pc = int(match[1], 16)
+    return match[2] + (f"\nin {place(pc, elf, target)}" if pc else "")
 
 
 def limit_place(output: str, elf: Path, target: Target) -> str:
     """Return where the timer interrupt ended the firmware; '' if something else ended it."""
-    found = _TRAP.search(output)
-    cause = int(found[1], 16) if found else 0
+    match = _TRAP.search(output)
+    cause = int(match[1], 16) if match else 0
     is_timer = bool(cause >> 31) and cause & 0x7FFFFFFF == _TIMER_INTERRUPT
-    return place(int(found[2], 16), elf, target) if found and is_timer else ""
+    return place(int(match[2], 16), elf, target) if match and is_timer else ""
 
 
 def _is_stack_overflow(code: int, tval: int, sp: int, target: Target) -> bool:

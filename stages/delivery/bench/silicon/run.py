@@ -191,7 +191,7 @@ def fit_row(elf: Path, target: Target, published: float) -> CountedRun:
     result, counts = _run(elf, target, timing_table(elf, target, counts=True))
     assert result.cycles is not None
     decode = decoder(target.timing_model.instructions).decode
-    instructions = sorted(decode(disassemble(elf, target)), key=lambda one: one.address)
+    instructions = sorted(decode(disassemble(elf, target)), key=lambda instruction: instruction.address)
     row = CountedRun(instructions, counts, 0, published).reduced()
     return replace(row, waits=result.cycles[1] - row.cycles(target.timing_model))
 
