@@ -20,16 +20,15 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from stages.backends.accelerators.tiles import Granule, Span, Tile
+from stages.backends.kernels.folder import KernelFolder
+from stages.ir.graph import LayerView
+from stages.ir.layers import LayerOp
 from stages.support.options.strict_model import StrictModel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.backends.accelerators.tiles import Granule, Span, Tile
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.ir.graph import LayerView
-    from stages.ir.layers import LayerOp
 
 
 class Parameters(StrictModel):

@@ -18,16 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from stages.backends.kernels.eight_bit import Range
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, scale_and_floor
 from stages.ir.arrays import Array
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.eight_bit import Range
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 _SHIFTS, _AROUND = 2, 1  # shifts from the largest on, multipliers on either side of the nearest
 _FEW = 12  # offsets that every multiplier is tried with; the best one then with all

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.accelerators.accelerator import Accelerator
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 DEVICE = "device"
 """The folder, in an accelerator's, of the C++ that simulates it."""

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.ir.graph import LayerView, Tensor
 from stages.ir.layers import Window
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
 
 
 @dataclass(frozen=True, order=True)

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from stages.backends.timing.disassembly import Line
 from stages.backends.timing.instruction import Instruction
-
-if TYPE_CHECKING:
-    from stages.backends.timing.disassembly import Line
 
 _REGISTER = re.compile(r"\b(?:r1[0-5]|r[0-9]|sb|sl|fp|ip|sp|lr|pc|[sdq][0-9]{1,2})\b")
 _CALLED = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12"}

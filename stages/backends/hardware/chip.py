@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from stages.backends.hardware.gdb import Gdb, GdbError
+from stages.backends.targets.chip import ChipNumber
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stages.backends.targets.chip import ChipNumber
 
 
 def check_chip(gdb: Gdb, numbers: Sequence[ChipNumber], target: str, place: str) -> list[str]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.hardware.chip import check_chip
 from stages.backends.hardware.gdb import (
@@ -33,10 +32,8 @@ from stages.backends.hardware.taken import taken
 from stages.backends.simulators.process import Finished
 from stages.backends.simulators.symbols import place as source_place
 from stages.backends.targets.runtime import family_of
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 _UNKNOWN = re.compile(r"unknown|invalid|unrecogni[sz]ed|not supported|not found", re.IGNORECASE)
 _LONGER = "set=stages.simulate.{}=N gives it longer {}"

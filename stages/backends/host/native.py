@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from pathlib import Path
 from signal import SIGXCPU
-from typing import TYPE_CHECKING
 
 from stages.backends.simulators.process import Finished, ProgramLimitReached, run_process
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.system.programs import ended_by_signal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from stages.backends.targets.spec import Target
-    from stages.support.tool import Tool
+from stages.support.tool import Tool
 
 _SUMMARY = re.compile(
     r"^(?:SUMMARY: \w+: (?P<asan>.*)|(?P<where>\S+:\d+:\d+): runtime error: (?P<what>.*))$", re.MULTILINE

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.strides import Axis, logical_strides, row_major, walk
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView, Tensor
 from stages.ir.layers.tensor import ITEM_BYTES, storage_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView, Tensor
 
 SLICES = ("slice", "strided_slice", "split")
 RESHAPES = ("reshape", "squeeze")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.tir.strides import Axis
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.copies import Copy
-    from stages.ir.graph import LayerView
 
 
 @dataclass(frozen=True)

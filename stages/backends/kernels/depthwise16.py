@@ -7,6 +7,7 @@ describe the rest.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,14 +17,11 @@ from stages.backends.kernels.lanes16 import FIELDS, Lanes, constants, packed_wei
 from stages.backends.kernels.matrix import windows_of
 from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
 from stages.backends.kernels.windows import whole_windows
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,12 @@ import inspect
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.definitions import definitions_of
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.places import include_path, kernel_file
 from stages.support.system.loaded_code import package_files
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.kernels.kernel import Kernel
 
 _BACKENDS = Path(__file__).resolve().parents[1]
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

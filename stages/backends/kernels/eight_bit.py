@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.graph import LayerView, Tensor
 from stages.ir.operators.products import DepthwiseConv2D, FullyConnected
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView, Tensor
 
 SUFFIX = {"int8": "s8", "uint8": "u8", "int16": "s16"}  # of C functions that exist for several types
 INT8_OFFSET = {"int8": 0, "uint8": 128}  # subtract to get an int8

@@ -15,15 +15,12 @@ A new folder needs no other change.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from stages.backends.kernels.kernel import Kernel, RowSumKernel
-    from stages.backends.targets.spec import Core
+from stages.backends.kernels.kernel import Kernel, RowSumKernel
+from stages.backends.targets.spec import Core
 
 #: The headers that all folders may include.
 INCLUDE = Path(__file__).resolve().parent / "include"

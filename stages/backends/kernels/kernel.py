@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS, LayerOp
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from tvm.tirx import PrimFunc
 
     from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class KernelParams(BaseModel):

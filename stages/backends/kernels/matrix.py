@@ -6,13 +6,10 @@ Rows are output pixels (or rows of the batch), the depth is a window (or a row),
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.structure import TAPS, taps
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D, FullyConnected
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 # Which elements of an image a row is gathered from.
 WINDOWS = ("height", "width", "channels", *TAPS, "out_width")

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, run_elements
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView
 
 FIELDS = Structure(
     "fl_products16",

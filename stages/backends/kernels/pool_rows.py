@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,14 +11,11 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhw
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 from stages.backends.kernels.windows import taps_inside
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
 POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"))

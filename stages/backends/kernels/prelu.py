@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
@@ -10,14 +11,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.steps import why_not_steps
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class TablePrelu(Kernel):

@@ -6,21 +6,19 @@ Each family has C for its sums, `p16_products` of include/products16_image.h. Th
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, pixels_of, rows_of, run_elements, windows_of
 from stages.backends.kernels.plan16 import FIELDS, Tile, direct_rows, plan
 from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class Products16(Kernel):

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING
 
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.kernels.kernel import Kernel, RowSumKernel
 from stages.backends.kernels.places import folder_names, module_of
+from stages.backends.targets.spec import Target
 from stages.ir.graph.kinds import is_kernel_kind, kernel_kinds
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.kernels.kernel import Kernel, RowSumKernel
-    from stages.backends.targets.spec import Target
 
 
 def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> KernelFolder:

@@ -16,12 +16,8 @@ upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def is_zero(size: NDArray[np.int64], s: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -10,16 +10,12 @@ never decrease, so it suffices to compare the first total of each result.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away, upper_half
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.kernels.eight_bit import lies_planar
 from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
+from stages.ir.layers import LayerOp
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
-    from stages.ir.layers import LayerOp
 
 
 def has_single_channels(op: LayerOp) -> bool:

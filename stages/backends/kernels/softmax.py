@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import logical_strides
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class RowSoftmax(Kernel):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, walk
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def why_not_steps(view: LayerView) -> str:

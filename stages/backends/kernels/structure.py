@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.graph import LayerView
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.ir.graph import LayerView
 
 SIZES = ("height", "width", "channels", "out_height", "out_width")
 TAPS = ("kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")

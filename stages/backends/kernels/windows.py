@@ -9,10 +9,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def whole_windows(view: LayerView, axis: int) -> range:

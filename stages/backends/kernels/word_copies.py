@@ -7,6 +7,7 @@ unaligned words.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,15 +27,12 @@ from stages.backends.kernels.copies import (
 from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call for rows
 FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.simulators.process import Finished
 from stages.backends.simulators.symbols import is_below_stack, place, stack_remedy
+from stages.backends.targets.spec import Target
 from stages.support.system.programs import ended_by_signal
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 FAULT_EXIT_CODE = 99  # of stages/backends/cortex_m/runtime/fault.c and stages/backends/aarch64/runtime/fault.c
 LIMIT_EXIT_CODE = 98  # of plugin/counter.c

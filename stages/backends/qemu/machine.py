@@ -6,10 +6,8 @@ import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 # A line of `info mtree -f`: "  0000000020000000-00000000203fffff (prio 0, ram): mps.ssram23". Behind a memory
 # protection controller of Arm's subsystems (tz-mpc) there is memory too.

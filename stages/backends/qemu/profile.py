@@ -11,16 +11,14 @@ import shutil
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.qemu.fault import fault_message
 from stages.backends.qemu.run import qemu_command
 from stages.backends.simulators.process import run_process
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 _SHOWN = 25
 

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.qemu.build import COMPILER, library_of, plugin_path
 from stages.backends.qemu.fault import fault_message, limit_place
 from stages.backends.qemu.machine import device_options, without_memory
 from stages.backends.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached, run_process
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.tool import Tool
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 MINIMUM = "6.0"  # the first with version 1 of the plug-in interface
 

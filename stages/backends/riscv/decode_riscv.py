@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 from stages.backends.riscv.instructions.declaration import instruction_set
+from stages.backends.timing.disassembly import Line
 from stages.backends.timing.instruction import Instruction
-
-if TYPE_CHECKING:
-    from stages.backends.timing.disassembly import Line
 
 _REGISTER = re.compile(
     r"\b(?:zero|ra|sp|gp|tp|a[0-7]|t[0-6]|s1[01]|s[0-9]|f[ats]1[01]|f[ats][0-9]|v[12]?[0-9]|v3[01])\b"

@@ -12,7 +12,7 @@ A plug-in names the declaration of its instructions:
 from __future__ import annotations
 
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -21,14 +21,12 @@ from stages.backends.kernels.kernel import KernelParams
 from stages.backends.kernels.matrix import columns_of
 from stages.backends.riscv.dot_program import OPERATIONS, STEP, DotVariant
 from stages.backends.riscv.instructions.declaration import InstructionSet, load
+from stages.backends.targets.spec import Target
 from stages.backends.tiles.product_kernel import TileProduct, header
 from stages.backends.tiles.product_sizes import Blocks, images, rounding_of
+from stages.ir.graph import LayerView
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _TILES = ((4, 4), (3, 4), (2, 4), (4, 2), (1, 4), (2, 2), (1, 2), (4, 1), (2, 1), (1, 1))
 _MOST = 1 << 30  # sums below it, rounded, fit 32 bits

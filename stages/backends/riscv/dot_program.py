@@ -14,16 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from stages.backends.riscv.convention import RISCV
+from stages.backends.riscv.instructions.declaration import InstructionSet
 from stages.backends.riscv.instructions.kernel_headers import insn
 from stages.backends.tiles.matrix_product import ARGUMENTS, MatrixSteps, matrix_product
 from stages.backends.tiles.product_sizes import parts_of
 from stages.backends.tiles.program import Program, Register
-
-if TYPE_CHECKING:
-    from stages.backends.riscv.instructions.declaration import InstructionSet
 
 OPERATIONS = ("dot", "high_multiply", "min", "max")
 STEP = 4  # elements of a dot product

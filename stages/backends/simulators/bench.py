@@ -10,16 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.simulators.program import run_program
 from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import WARNINGS, Source, compile_sources, link
 from stages.support.messages.stage_error import StageError
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 _COUNT = re.compile(r"^COUNT (\S+) (\d+)$", re.MULTILINE)
 

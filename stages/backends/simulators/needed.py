@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 
 def check_devices(target: Target) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from stages.backends.simulators.process import Finished
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.tool import Tool
-
-if TYPE_CHECKING:
-    from stages.backends.simulators.process import Finished
-    from stages.backends.targets.spec import Target
 
 
 class SimulatorPlugin(Protocol):

@@ -6,15 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.simulators.outside import SimulatorPlugin, simulator_of
-
-if TYPE_CHECKING:
-    from stages.backends.simulators.process import Finished
-    from stages.backends.targets.spec import Target
-    from stages.support.tool import Tool
-
+from stages.backends.simulators.process import Finished
+from stages.backends.targets.spec import Target
+from stages.support.tool import Tool
 
 # The module of each kind of simulator, which has `run`.
 _MODULES = {

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import binutil, run_command
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 
 def place(address: int, elf: Path, target: Target) -> str:

@@ -5,20 +5,15 @@ An accelerator has its own memory, which the DMA engine fills.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from pydantic import Field
+from pydantic_core import PydanticCustomError
 
-from stages.backends.targets.memory import Address
+from stages.backends.targets.memory import Address, Memory
 from stages.support.options.names import Name
 from stages.support.options.strict_model import StrictModel, mistake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic_core import PydanticCustomError
-
-    from stages.backends.targets.memory import Memory
 
 # Where simulators have the monitor of devices (stages/backends/riscv/spike/devices/monitor.cc), and the log that it
 # writes into the current directory.

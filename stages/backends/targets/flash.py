@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from stages.backends.targets.memory import Memory
 from stages.support.options.strict_model import StrictModel, mistake
-
-if TYPE_CHECKING:
-    from stages.backends.targets.memory import Memory
 
 _LIMIT = 1000
 _MOST_LINES = 4096

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
 from stages.backends.targets.memory import Memory, Section, Size
+from stages.backends.targets.spec import Target
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import did_you_mean
 from stages.support.options.strict_model import StrictModel
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 RulePart = Literal["tensors", "scratch", "weights"]
 HELD_AS: dict[RulePart, Section] = {"tensors": "arena", "scratch": "arena", "weights": "weights"}

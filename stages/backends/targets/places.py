@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.system.loaded_code import package_files
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 
 def with_places(target: Target, folders: Sequence[Path]) -> Target:

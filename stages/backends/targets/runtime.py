@@ -17,14 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.targets.linker_script import fill
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.system.installation import INSTALLATION
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 BACKENDS = Path(__file__).resolve().parents[1]
 HARNESS = BACKENDS / "harness"

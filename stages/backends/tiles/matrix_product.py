@@ -25,13 +25,10 @@ Arguments of the function, in this order:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stages.backends.tiles.program import Program, Register
+from stages.backends.tiles.program import Program, Register
 
 FIELDS = ("x_row", "y_row", "depth", "columns", "zero_point", "low", "high", "weight_zero_point")
 ARGUMENTS = ("input", "weights", "channels", "output", "rows", "fields")

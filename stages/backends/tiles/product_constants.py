@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stages.backends.generic.kernels.generic import packing as generic
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_rows, weight_zero_point
-
-if TYPE_CHECKING:
-    from stages.backends.tiles.product_sizes import Blocks
-    from stages.ir.graph import LayerView
+from stages.backends.tiles.product_sizes import Blocks
+from stages.ir.graph import LayerView
 
 
 def weights(view: LayerView, depth: int, blocks: Blocks) -> np.ndarray:

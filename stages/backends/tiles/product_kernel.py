@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_zero_point, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of
+from stages.backends.targets.spec import Target
 from stages.backends.tiles.product_sizes import (
     FIELDS,
     GATHERED,
@@ -18,15 +20,11 @@ from stages.backends.tiles.product_sizes import (
     row_of,
     windows_fields,
 )
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class TileProduct(Kernel):

@@ -9,9 +9,10 @@ Remaining rows have separate blocks, `..._rest`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels.eight_bit import weight_zero_point
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import columns_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, requantize, widen
@@ -28,10 +29,7 @@ from stages.backends.tiles.product_sizes import (
     rows_at_a_time,
     windows_fields,
 )
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def _product(view: LayerView, function: str, blocks: Blocks, rounding: str, name: str, rows: int) -> Block:

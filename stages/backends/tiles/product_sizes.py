@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.tiles.matrix_product import FIELDS as PRODUCT_FIELDS
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D, FullyConnected
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 FIELDS = Structure("product", PRODUCT_FIELDS)
 GATHERED = Structure("gathered_windows", (*WINDOWS, "fill", "flip", "row"))

@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.backends.targets.timing import decoder
 from stages.backends.toolchain.compiler import binutil, run_command
 from stages.support.tool import Tool
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 # "    1c4:\tf04f 0300 \tmov.w\tr3, #0 @ ..."; of RISC-V the bytes are one number.
 _LINE = re.compile(r"^\s*([0-9a-f]+):\t([0-9a-f]{4}(?: [0-9a-f]{4})*|[0-9a-f]{8}) *\t([^\t]+)(?:\t(.*))?$")

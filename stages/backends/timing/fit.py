@@ -10,15 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING
 
-from stages.backends.targets.timing import parameters_of
+from stages.backends.targets.timing import Cycles, Timing, parameters_of
+from stages.backends.timing.instruction import Instruction
+from stages.backends.timing.log import Counts
 from stages.backends.timing.table import estimated, kinds_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.timing import Cycles, Timing
-    from stages.backends.timing.instruction import Instruction
-    from stages.backends.timing.log import Counts
 
 # Instructions that did not run are left out where more than this many are in a row.
 _GAP = 64

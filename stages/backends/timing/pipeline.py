@@ -15,11 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stages.backends.targets.timing import InstructionClass, Pipeline
-    from stages.backends.timing.instruction import Instruction
+from stages.backends.targets.timing import InstructionClass, Pipeline
+from stages.backends.timing.instruction import Instruction
 
 # Instructions of a loop that are followed, and how often, to find the time of an iteration.
 _WINDOW = 96

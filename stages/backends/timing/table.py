@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.backends.targets.flash import WINDOWS
-from stages.backends.targets.timing import NONE, decoder
+from stages.backends.targets.spec import Target
+from stages.backends.targets.timing import NONE, Cycles, InstructionClass, Pair, Timing, decoder
 from stages.backends.timing.disassembly import Line, disassemble
+from stages.backends.timing.instruction import Instruction
+from stages.backends.timing.log import Counts
 from stages.backends.timing.pipeline import Step, costs, distances
 
 if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.backends.targets.timing import Cycles, InstructionClass, Pair, Timing
-    from stages.backends.timing.instruction import Instruction
-    from stages.backends.timing.log import Counts
-
     Decoder = Callable[[Iterable[Line]], Iterator[Instruction]]
 
 _MAGIC = int.from_bytes(b"FLCY", "little")

@@ -10,16 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.runtime import Runtime
+from stages.backends.targets.spec import Target
+from stages.backends.toolchain.objects import ObjectCache
 from stages.backends.toolchain.originals import with_originals
 from stages.support.messages.stage_error import StageError
 from stages.support.system.programs import run_tool
-
-if TYPE_CHECKING:
-    from stages.backends.targets.runtime import Runtime
-    from stages.backends.targets.spec import Target
-    from stages.backends.toolchain.objects import ObjectCache
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Werror=implicit-function-declaration")
 #: Each function and object in a section of its own, so that the linker drops what nothing calls.

@@ -12,12 +12,10 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.support.cache import Cache
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from stages.support.cache import Cache
 
 _OBJECT = "object.o"
 _INCLUDE = re.compile(r"^\s*#\s*include\s*(.*)$", re.MULTILINE)

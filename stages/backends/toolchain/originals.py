@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.places import path_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 def with_originals(output: str, target: Target) -> str:

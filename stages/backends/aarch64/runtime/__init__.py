@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.targets.runtime import HARNESS, POSIX, Runtime
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 FOLDER = Path(__file__).resolve().parent
 QEMU = FOLDER.parents[1] / "qemu" / "runtime"

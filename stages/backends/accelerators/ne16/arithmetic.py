@@ -18,23 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from stages.backends.accelerators.floor_rounding import MultiplierLimits, ScaleConstants, Sum
 from stages.backends.accelerators.ne16 import extension
+from stages.backends.accelerators.ne16.job import Mode
 from stages.backends.accelerators.ne16.mapping import by_transfers
 from stages.backends.accelerators.ne16.packing import pack, packed_bytes
 from stages.backends.accelerators.ne16.weights import LEAST_BITS, Weights, folded_bias
+from stages.backends.accelerators.tiles import Span
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.ir.arrays import Array
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
 
-if TYPE_CHECKING:
-    from stages.backends.accelerators.ne16.job import Mode
-    from stages.backends.accelerators.tiles import Span
-    from stages.ir.graph import LayerView
 How = Literal["core", "floor", "tflite"]
 
 LIMITS = MultiplierLimits(multiplier=0xFFFF, shift=31, bits=32)

@@ -31,6 +31,7 @@ from stages.backends.accelerators.ne16.mapping import (
 )
 from stages.backends.accelerators.ne16.words import blocks, words
 from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS
 from stages.ir.operators.arithmetic import Add
 from stages.ir.operators.products import DepthwiseConv2D
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from stages.backends.accelerators.floor_rounding import ScaleConstants, Sum
     from stages.backends.accelerators.ne16.arithmetic import Block, How
     from stages.backends.accelerators.ne16.weights import WeightCache
-    from stages.ir.graph import LayerView
 
 _WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
 _LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}

@@ -21,16 +21,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from stages.backends.accelerators.accelerator import Strides
 from stages.backends.accelerators.ne16.job import NO_PADDING, SUBTILE_KI, SUBTILE_KO, SUBTILE_PIXELS, Mode, Padding
 from stages.backends.accelerators.tiles import Tile, extent, reads
+from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Add
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
-
-if TYPE_CHECKING:
-    from stages.backends.accelerators.accelerator import Strides
-    from stages.ir.graph import LayerView
 
 PAIR_CHANNELS = 16
 _FEW = 48  # bytes of a window that transfers gather

@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from stages.backends.accelerators.floor_rounding import MultiplierLimits, ScaleConstants, Sum, sum_of_two, weighted
 from stages.backends.kernels.eight_bit import centred_weights
 from stages.ir.arrays import Array
+from stages.ir.graph import LayerView
 
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 T = TypeVar("T")
 LEAST_BITS = 2
 

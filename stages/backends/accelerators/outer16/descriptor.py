@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, ClassVar
 
 from stages.backends.accelerators.accelerator import (
@@ -15,18 +16,15 @@ from stages.backends.accelerators.accelerator import (
     Table,
 )
 from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 
 from .cycles import BLOCK, Work, blocks, cycles
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView
 
 _START = 82  # instructions of the core for a job, with the driver in hwlib/
 _LARGEST = 255  # of a number that shares a word with three others

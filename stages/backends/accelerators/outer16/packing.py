@@ -11,20 +11,17 @@ sum((x - zero) * w) = sum(x * w) - zero * sum(w) holds at the edges too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stages.backends.accelerators.tiles import Span
 from stages.backends.kernels.eight_bit import weight_rows
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import DepthwiseConv2D, FullyConnected
 
 from .cycles import BLOCK, blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.accelerators.tiles import Span
-    from stages.ir.graph import LayerView
 
 
 def packed(view: LayerView, channels: Span) -> NDArray[np.uint8]:

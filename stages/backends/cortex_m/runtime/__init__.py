@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.targets.linker_script import start_flags
 from stages.backends.targets.runtime import DEBUGGER, HARNESS, Runtime, linker_script
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 FOLDER = Path(__file__).resolve().parent
 QEMU = FOLDER.parents[1] / "qemu" / "runtime"

@@ -23,21 +23,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Self
 
 import tvm
 import tvm_ffi
 from tvm import tirx
 from tvm.ir import Range, TensorLoad
 from tvm.script.ir_builder import IRBuilder
+from tvm.tirx import PrimFunc
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.kernel import Intrinsic, Lowering
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from tvm.tirx import PrimFunc
 
 Expr = Any  # a TIR expression or a Python int
 Buffer = Any  # a TIR buffer (a Var of BufferType)

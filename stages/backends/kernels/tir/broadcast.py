@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.addition import rescaled_sum
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import output, requantize, widen
 from stages.backends.kernels.tir.rectified import rectified
 from stages.backends.kernels.tir.strides import Axis, broadcast, offset
+from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Mul
 from stages.ir.operators.prelu import Prelu
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int = 0) -> Lowering:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def elementwise_layer(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.elementwise import elementwise_layer
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def extremum(view: LayerView, function: str) -> Lowering:

@@ -14,14 +14,13 @@ any m in [0, 2^31):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.layers import Rounding
+from stages.ir.graph import LayerView
+from stages.ir.layers import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import int64
 from stages.backends.kernels.tir.strides import logical_strides, offset, walk
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def along_rows(view: LayerView, row: Block, *constants: tuple[str, tuple[int, ...], str]) -> Lowering:

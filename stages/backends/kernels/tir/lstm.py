@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp, requantize, widen
 from stages.backends.kernels.tir.sigmoid16 import CELLS, rounded, sigmoid16, tanh16
 from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.ir.arithmetic.sigmoid16 import HIGH, LOW
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 # Cells of the buffer of a meaning, behind those of the functions: four gates, and what leaves them.
 GATES, SUM = CELLS, CELLS + 4

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Function, Operand
 from stages.backends.kernels.tir.pooling import _image
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def pool_rows(view: LayerView, function: str, fields: tuple[int, ...], line: int) -> Lowering:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Operand
 from stages.backends.kernels.tir.elementwise import elementwise_layer
 from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.kernels.tir.rectified import rectified
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def prelu(view: LayerView, function: str, constants: Mapping[str, Operand]) -> Lowering:

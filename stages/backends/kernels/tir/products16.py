@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import columns_of, run_elements
 from stages.backends.kernels.plan16 import FIELDS, Plan, Tile, scratch_words
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp, int64, widen
 from stages.backends.kernels.tir.window import padded
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import FullyConnected
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

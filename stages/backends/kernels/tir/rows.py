@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -12,9 +12,7 @@ from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import lowered, widen
 from stages.backends.kernels.tir.window import gathered
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.block import Buffer, Function
+from stages.ir.graph import LayerView
 from stages.ir.operators.variables import Slide
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 
 class StatefulFunction(Function):

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
+from stages.ir.graph import LayerView, Tensor
 
 
 @dataclass(frozen=True)

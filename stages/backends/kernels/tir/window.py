@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.tir.fixed_point import select, widen
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

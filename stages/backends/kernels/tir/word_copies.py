@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tvm import tirx
 
+from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.copy_calls import Calls, calls_of, resized
+from stages.backends.kernels.fills import Fill
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, position, store
 from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.backends.kernels.tir.strides import Axis, offset
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stages.backends.kernels.copies import Copy
-    from stages.backends.kernels.fills import Fill
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill], prefix: str) -> Lowering:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.targets.attached import MONITOR
 from stages.backends.targets.linker_script import start_flags
 from stages.backends.targets.runtime import DEBUGGER, HARNESS, Runtime, linker_script
+from stages.backends.targets.spec import Target
 from stages.backends.targets.vectors import has_vector
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 FOLDER = Path(__file__).resolve().parent
 FAULTS = "stages.backends.riscv.spike.fault"

@@ -7,15 +7,12 @@ gets `l1=ORIGIN:LENGTH` and the accelerator's parameters as texts.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.registry import device_folder
 from stages.backends.riscv.spike.build import devices_library
 from stages.backends.targets.attached import DEVICES_LOG, MONITOR, Engine
+from stages.backends.targets.memory import Memory, Region
 from stages.backends.targets.spec import Device, Target
-
-if TYPE_CHECKING:
-    from stages.backends.targets.memory import Memory, Region
 
 
 def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:

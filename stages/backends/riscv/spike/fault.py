@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.simulators.process import Finished
 from stages.backends.simulators.symbols import in_memory, is_below_stack, place, stack_remedy
-
-if TYPE_CHECKING:
-    from stages.backends.simulators.process import Finished
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 #: Of the RISC-V privileged architecture, table "Machine cause register values after trap".
 _CAUSES = {

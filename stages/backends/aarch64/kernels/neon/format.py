@@ -11,16 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D, FullyConnected
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-
 
 NARROW = 4  # columns of the blocks behind the wide ones
 GEMM_BYTES = 64 + 4 * 5  # of struct neon_gemm: the output's constants and gemm_fields

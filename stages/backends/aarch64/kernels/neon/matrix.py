@@ -21,13 +21,12 @@ from stages.backends.aarch64.kernels.neon.format import (
 from stages.backends.kernels.eight_bit import too_deep, weight_zero_point, why_not_types
 from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 PANEL_BYTES = 16384  # of gathered rows, unless a recipe says how many: what stays in a first-level cache
 

@@ -12,21 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.backends.aarch64.kernels.neon.format import GATHERED, GEMM_BYTES, depth, images, native, windows_fields
+from stages.backends.aarch64.kernels.neon.format import (
+    GATHERED,
+    GEMM_BYTES,
+    Format,
+    depth,
+    images,
+    native,
+    windows_fields,
+)
 from stages.backends.kernels.eight_bit import weight_zero_point
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import columns_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, requantize, select, widen
 from stages.backends.kernels.tir.rows import gather_rows
-
-if TYPE_CHECKING:
-    from stages.backends.aarch64.kernels.neon.format import Format
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

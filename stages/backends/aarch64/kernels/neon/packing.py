@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.backends.aarch64.kernels.neon.format import Format
 from stages.backends.generic.kernels.generic import packing as generic
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_rows
-
-if TYPE_CHECKING:
-    from stages.backends.aarch64.kernels.neon.format import Format
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def flat_weights(view: LayerView) -> np.ndarray:

@@ -6,15 +6,13 @@ rows into a panel first; one load then reads eight rows; this pays for many chan
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.format import Format, depth, images
 from stages.backends.aarch64.kernels.neon.matrix import MatrixKernel
 from stages.backends.kernels.matrix import columns_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 
 class DotProductKernel(MatrixKernel):

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.depthwise_conv2d import ThreeByThree, group_starts
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class Depthwise3x3(ThreeByThree):

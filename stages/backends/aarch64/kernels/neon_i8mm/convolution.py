@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.base import HALVES, mode
 from stages.backends.aarch64.kernels.neon.format import Format, depth, images
 from stages.backends.aarch64.kernels.neon.matrix import MatrixKernel
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import columns_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 POSITIVE = 3  # MODE_POSITIVE of neon_requantize.h
 CLIPS, FLIPS = 4, 8  # the bits of gemm_8x12.S

@@ -7,6 +7,7 @@ the first input's zero point is subtracted too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
@@ -14,15 +15,12 @@ from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, rows_of, why_not
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, same_bytes, shifted_input
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 FIELDS = Structure("arm_dsp_add", ("doubled", "rounder", *CLAMP))
 COMMON_SHIFT = 19

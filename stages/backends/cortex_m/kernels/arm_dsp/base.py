@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Range, Sums, sums
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import Requantization
-    from stages.ir.graph import LayerView
 
 
 CLAMP = ("zero_point", "floor", "low")  # which most structures have

@@ -9,12 +9,11 @@ from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, cla
 from stages.backends.cortex_m.kernels.arm_dsp.planes import centred_taps
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView
 
 BLOCK = 4
 FIELDS = Structure(

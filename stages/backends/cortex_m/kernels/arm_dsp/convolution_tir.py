@@ -10,7 +10,8 @@ computes the last one in a pair with the one before it. The panel is one buffer 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -27,17 +28,13 @@ from stages.backends.cortex_m.kernels.arm_dsp.panels import (
 )
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, run_elements
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import gathered_element
 from stages.backends.kernels.tir.words import byte, half_word
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,15 +29,12 @@ from stages.backends.cortex_m.kernels.arm_dsp.planes import (
 from stages.backends.kernels.eight_bit import lies_planar, same_bytes, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.single_channel import SingleChannel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class _Planes(SingleChannel):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.kernels.depthwise16 import Depthwise16, Prices16
 from stages.backends.kernels.lanes16 import Lanes
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 class ArmDepthwise16(Depthwise16):

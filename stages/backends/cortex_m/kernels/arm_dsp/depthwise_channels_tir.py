@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -18,14 +18,12 @@ from stages.backends.cortex_m.kernels.arm_dsp.channels import (
 )
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import half_word
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def depthwise(view: LayerView) -> Lowering:

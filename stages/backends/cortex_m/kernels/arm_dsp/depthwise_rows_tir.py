@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
 from stages.backends.cortex_m.kernels.arm_dsp.depthwise_tir import channel_shape, over_planes, pixel
 from stages.backends.cortex_m.kernels.arm_dsp.planes import ROW_FIELDS, result_word_count, row_plane
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.words import half_word
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def depthwise(view: LayerView) -> Lowering:

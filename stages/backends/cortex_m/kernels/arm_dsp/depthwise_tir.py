@@ -13,7 +13,7 @@ Bands of few rows are read as they are, by one block:
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -33,13 +33,11 @@ from stages.backends.cortex_m.kernels.arm_dsp.planes import (
 )
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, select, widen
 from stages.backends.kernels.tir.words import byte, half_word
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView, Tensor
+from stages.ir.graph import LayerView, Tensor
 
 
 def channel_shape(tensor: Tensor) -> tuple[int, ...]:

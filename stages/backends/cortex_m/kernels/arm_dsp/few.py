@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
@@ -9,15 +10,12 @@ from stages.backends.cortex_m.kernels.arm_dsp.windows import AT_ONCE, Windows
 from stages.backends.kernels.eight_bit import lies_planar, why_not_sums, why_not_types, why_not_weights_order
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import FullyConnected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class FewChannels(Kernel):

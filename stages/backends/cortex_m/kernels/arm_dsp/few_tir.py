@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.cortex_m.kernels.arm_dsp.requantize_tir import requantize
+from stages.backends.cortex_m.kernels.arm_dsp.windows import Windows
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import columns_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, select, widen
 from stages.backends.kernels.tir.window import inside, tap
 from stages.backends.kernels.tir.words import half_word
-
-if TYPE_CHECKING:
-    from stages.backends.cortex_m.kernels.arm_dsp.windows import Windows
-    from stages.backends.kernels.kernel import Lowering
 
 
 def few(made: Windows) -> Lowering:

@@ -6,16 +6,14 @@ Other kernels move single bytes that are not adjacent.
 from __future__ import annotations
 
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.copy_calls import calls_of
 from stages.backends.kernels.word_copies import RESIZE, WordConcatenation, WordCopies, WordMove, WordSlide, WordVariable
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.copies import Copy
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 LAYER, CALL = 30.0, 24.0  # instructions around a layer, and around each call for rows
 

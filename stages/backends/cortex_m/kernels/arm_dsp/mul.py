@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
@@ -9,14 +10,11 @@ from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, rows_of, w
 from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 FIELDS = Structure("arm_dsp_mul", (*ROWS.fields, "zero0", "zero1", "doubled", "rounder", *CLAMP))
 

@@ -8,14 +8,12 @@ A word holds the weights of two elements of the depth for a pair of channels A a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic
+from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic
 
 Packing = Literal["ab", "bytes"]
 

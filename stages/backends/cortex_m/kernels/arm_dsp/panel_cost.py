@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.cortex_m.kernels.arm_dsp.panels import pixel_runs, step_elements
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import run_elements
 from stages.backends.kernels.windows import whole_windows
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 PANEL = 140.0  # to find where it lies
 TOGETHER = 1.8  # of a step of a row, where panel.S gathers all rows of a panel at once

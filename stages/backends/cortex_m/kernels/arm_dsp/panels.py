@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.backends.kernels.matrix import WINDOWS, depth_of, run_elements, windows_of
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView, Tensor
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import Packing
-    from stages.ir.graph import LayerView, Tensor
 
 
 GEOMETRY = Structure("arm_dsp_geometry", (*WINDOWS, "fill"))  # of panel.h

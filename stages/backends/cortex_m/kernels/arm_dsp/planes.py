@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView, Tensor
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView, Tensor
 
 
 FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))

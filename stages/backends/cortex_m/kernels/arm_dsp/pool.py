@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,14 +10,11 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhw
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 POOL = Structure("arm_dsp_pool", (*SIZES, *UNDILATED, "low", "high"))
 MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits

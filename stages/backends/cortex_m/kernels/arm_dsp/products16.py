@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.kernels.plan16 import Tile
 from stages.backends.kernels.products16 import Products16
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 class ArmProducts16(Products16):

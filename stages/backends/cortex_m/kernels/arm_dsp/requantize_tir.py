@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.tir.fixed_point import int64
 from stages.ir.layers import ROUNDINGS, Rounding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.resize import HalvingResize
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 class ArmResize(HalvingResize):

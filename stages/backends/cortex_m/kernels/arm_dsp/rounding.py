@@ -30,17 +30,13 @@ acc << left and 2t fit int32.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.rounding import is_zero, turns_halves
 from stages.ir.layers import ROUNDINGS, Rounding
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.kernels.eight_bit import Range
 
 _BITS = 32  # of a multiplication
 MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it

@@ -6,13 +6,10 @@ In each run an input advances or repeats one element.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, walk
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 ROWS = Structure("arm_dsp_rows", ("rows", "count", "row0", "row1", "y_row"))
 

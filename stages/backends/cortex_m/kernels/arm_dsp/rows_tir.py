@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from stages.backends.cortex_m.kernels.arm_dsp.rows import Rows
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.strides import offset
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from stages.backends.cortex_m.kernels.arm_dsp.rows import Rows
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def layer(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.copies import Copy, copy_of, relayouts, why_not_relayouts
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import Axis
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _ONE = Axis(1, (0, 0))
 

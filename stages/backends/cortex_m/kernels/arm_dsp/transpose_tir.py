@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.strides import offset
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.arm_dsp.transpose import Matrices
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def transposes(view: LayerView, wanted: Sequence[Matrices]) -> Lowering:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,15 +11,12 @@ from stages.backends.kernels.eight_bit import SUFFIX, centred_weights, why_not_n
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 DEPTH = 2  # input channels of a group
 FIELDS = Structure(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic
 from stages.backends.kernels.eight_bit import weight_zero_point
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
 
     from stages.backends.cortex_m.kernels.arm_dsp.packing import Packing
-    from stages.ir.graph import LayerView
 
 
 PAIRS = 3  # of units in a block

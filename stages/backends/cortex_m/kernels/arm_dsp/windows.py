@@ -11,13 +11,12 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import columns_of, has_windows, rows_of
 from stages.backends.kernels.structure import SIZES, TAPS, Structure
 from stages.backends.kernels.windows import whole_windows
+from stages.ir.graph import LayerView, Tensor
 from stages.ir.operators.products import Conv2D, FullyConnected
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView, Tensor
 
 RUNS = ("units", "odd", "rest", "runs", "rows", "jump", "row_jump")
 WINDOWS = Structure("arm_dsp_few_windows", (*RUNS, "pixel", "y_pixel", "y_channel", *CLAMP))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, not_eight_bit, sums, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class MveKernel(Kernel):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.tir.strides import broadcast
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 VECTOR = 8  # elements
 GEOMETRY = ("rows", "whole", "rest", "row0", "row1", "repeat")  # of elementwise.S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,15 +10,12 @@ from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, ari
 from stages.backends.cortex_m.kernels.mve.lanes import Lanes, constants_of, lanes_of
 from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, fields, group_count, is_plain, parts_of
 from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_not_centred_types, why_not_sums
+from stages.backends.kernels.kernel import Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class DepthwiseKernel(MveKernel):

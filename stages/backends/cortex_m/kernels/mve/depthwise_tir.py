@@ -9,15 +9,15 @@ from tvm.tirx.script.builder import ir as T
 from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, group_count, lines
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def _words(view: LayerView) -> int:

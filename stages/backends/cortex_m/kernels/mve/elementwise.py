@@ -8,24 +8,23 @@ Layers of int16 shift by 15 and 14 instead, and have no zero points.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import MveKernel
 from stages.backends.cortex_m.kernels.mve.broadcast import GEOMETRY, VECTOR, geometry, why_not_geometry
 from stages.backends.kernels.eight_bit import HALF, SUFFIX, shifted_input
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
 
     from stages.backends.cortex_m.kernels.mve.rounding import Requantization
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _OUTPUT = ("multiplier", "rounder", "zero_point", "low", "high")
 # Of elementwise.S

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain, repeat
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.cortex_m.kernels.mve.base import arithmetic
 from stages.backends.cortex_m.kernels.mve.rows import (
@@ -26,9 +25,7 @@ from stages.backends.cortex_m.kernels.mve.rows import (
 from stages.backends.kernels.eight_bit import weight_zero_point
 from stages.backends.kernels.matrix import depth_of, has_windows, run_elements
 from stages.backends.kernels.windows import taps_inside, whole_windows
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 _LANES = 8  # pixels of up to as many channels that go at a time
 

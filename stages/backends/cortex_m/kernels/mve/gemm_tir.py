@@ -12,7 +12,7 @@ block before) or `product_singles`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -38,14 +38,12 @@ from stages.backends.cortex_m.kernels.mve.rows import (
 )
 from stages.backends.cortex_m.kernels.mve.strip_tir import gather_strip
 from stages.backends.kernels.eight_bit import SUFFIX, weight_zero_point
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.rows import gather_rows
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -10,13 +10,13 @@ from stages.backends.cortex_m.kernels.mve.lines import IMAGE, is_plain
 from stages.backends.cortex_m.kernels.mve.walk import FULL as GROUP
 from stages.backends.cortex_m.kernels.mve.walk import Walk, flip, walks
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
-    from stages.ir.graph import LayerView
 
 QUAD = 4
 FEW = 4  # taps that have functions of their own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -10,13 +10,11 @@ from stages.backends.cortex_m.kernels.mve.lanes import FIELDS, ChannelGroup, Lan
 from stages.backends.cortex_m.kernels.mve.lines import GROUP
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import byte
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
 
 
 def _block(lanes: Lanes, part: ChannelGroup) -> Block:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights
 from stages.backends.kernels.structure import TAPS, Structure, taps
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-
+from stages.ir.graph import LayerView
 
 GROUP = 16
 WIDEST = 254  # the largest weight that is the sum of two int8 numbers

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from stages.backends.generic.kernels.generic import log_mel as generic
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _LEAST_FFT = 64  # smaller ones have less than four butterflies in a stage
 

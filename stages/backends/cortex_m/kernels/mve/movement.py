@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate, best
 from stages.backends.kernels.copies import RESHAPES, SLICES, Copy, copy_of, is_permuted, relayouts, why_not_relayouts
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators import movement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout")
 FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byte

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
 from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate
 from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.fills import Fill
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.strides import offset
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def copies(view: LayerView, wanted: Sequence[tuple[Copy, CopyCandidate]], filled: Sequence[Fill]) -> Lowering:

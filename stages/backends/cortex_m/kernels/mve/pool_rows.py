@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.pool_rows import PoolRows, mean_groups, mean_runs
 from stages.backends.kernels.windows import taps_inside
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 BY_PRODUCT = 11  # elements: as in pool_rows.c
 FEW = 8  # channels of which strided windows are gathered

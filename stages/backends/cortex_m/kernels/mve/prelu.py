@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.eight_bit import Range
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 FIELDS = ("zero_point0", "zero_point1", "multiplier", "rounder", "zero_point", "low", "high")
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.resize import Resize8
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 
 class MveResize(Resize8):

@@ -16,16 +16,13 @@ All channels of a layer have one mode. s is at least 1, except where `exact` and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stages.backends.kernels.rounding import is_zero, turns_halves
 from stages.ir.layers import ROUNDINGS, Rounding
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _BITS = 31
 Mode = Literal["exact", "lowered", "single", "shifted"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.cortex_m.kernels.mve.base import arithmetic
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
@@ -18,11 +17,8 @@ from stages.backends.kernels.matrix import (
     windows_of,
 )
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D, FullyConnected
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-
 
 BLOCK = 4  # output channels of a block
 SCRATCH_BYTES = 1024  # of gathered rows, unless those of a tile are larger

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.generic.kernels.generic import signal as generic
+from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.signal import Energy16, FrameKernel, Rfft16, ScaleBits16, ScaleUp16, Window16
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
-
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class Window(Window16):

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.cortex_m.kernels.mve.lines import GROUP, parts_of
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import Structure
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 CHUNK = 16  # taps of a vector
 STEPS = (1, 2, 3, 4, 6)  # from a window to the next that taps.S has functions of their own for

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.svdf import Svdf8
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 class MveSvdf(Svdf8):

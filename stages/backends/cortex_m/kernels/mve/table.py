@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.byte_table import ByteTable
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 
 class Table(ByteTable):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
@@ -10,16 +11,13 @@ from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, MOST_BYTE
 from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.single_channel import SingleChannel, as_depthwise, as_one_channel, has_single_channels
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
+from stages.ir.layers import LayerOp
 from stages.ir.operators.products import Conv2D
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
-    from stages.ir.layers import LayerOp
 
 MOST_TAPS = 255  # which a byte numbers
 FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better as products of matrices

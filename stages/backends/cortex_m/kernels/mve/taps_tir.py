@@ -8,13 +8,13 @@ from stages.backends.cortex_m.kernels.mve.lines import GROUP
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, Strips
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import activation
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
-    from stages.backends.kernels.kernel import Lowering
 
 
 def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) -> Block:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Pair = tuple[int, int]  # rows, columns
 FULL = 16  # lanes of a vector

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.cortex_m.kernels.mve.whole_window import BLOCK, CHUNK, FIELDS, block_count, chunks_of
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def depthwise(view: LayerView, function: str) -> Lowering:

@@ -6,12 +6,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView
 
 BLOCK = 4  # channels
 CHUNK = 8  # taps of a vector

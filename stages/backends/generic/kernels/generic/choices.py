@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.choices import is_scaled
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class _Plain(Loops):

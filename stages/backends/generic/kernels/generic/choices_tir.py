@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import requantize, select, widen
 from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, walk
+from stages.ir.graph import LayerView
 from stages.ir.operators.choices import LEFT_SHIFT, is_scaled
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 _UNSIGNED = {"int32": "uint32", "int64": "uint64"}
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {

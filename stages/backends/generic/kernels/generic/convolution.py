@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -13,14 +14,11 @@ from stages.backends.generic.kernels.generic.parameters import GEMM, IM2COL, epi
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, why_not_types, why_not_weights_order
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class ConvParams(KernelParams):

@@ -11,21 +11,19 @@ If P does not divide the number of pixels, the rest has separate blocks, `gather
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
 from stages.backends.generic.kernels.generic.packing import PANEL, signed_weights, small_panel
 from stages.backends.generic.kernels.generic.parameters import GEMM, IM2COL
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import lowered, output, requantize, widen
 from stages.backends.kernels.tir.window import gathered
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Region = Any  # a buffer, or a tuple of a buffer and the first index in it
 

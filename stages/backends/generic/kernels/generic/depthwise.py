@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,14 +11,11 @@ from stages.backends.generic.kernels.generic.parameters import DEPTHWISE, epilog
 from stages.backends.kernels.eight_bit import too_deep, weight_rows, why_not_centred_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class DepthwiseConv2d(Kernel):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.windows import taps_inside, whole_windows
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 _FOUR = 4  # neighbours that are computed at once
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import divide_by_pot, high_mul, int64, output, select, widen
 from stages.backends.kernels.tir.last_axis import saturated
 from stages.backends.kernels.tir.strides import Axis, offset
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 # sign: of the divisor. inverse, bits: of its magnitude, which is `half` / 2^(31 - bits). v: the dividend.
 _CELLS = ("sign", "half", "inverse", "bits", "v", "room", "rest", "exponent")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
@@ -11,6 +11,7 @@ from tvm.tirx.script.builder import ir as T
 from stages.backends.generic.kernels.generic.parameters import ADD, MUL, REQUANTIZE
 from stages.backends.generic.kernels.generic.sixteen_tir import elements
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.addition import rescaled_sum
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.elementwise import elementwise_layer
@@ -25,10 +26,7 @@ from stages.backends.kernels.tir.fixed_point import (
     widen,
 )
 from stages.backends.kernels.tir.rectified import rectified
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 _BIGGEST = 1024.0  # beyond every 8-bit value, whatever the zero point
 

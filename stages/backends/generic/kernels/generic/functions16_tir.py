@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.sixteen_tir import elements
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Operand
 from stages.backends.kernels.tir.fixed_point import divide_by_pot, int64, output, requantize, select, widen
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.generic.kernels.generic.costs import ProductCosts, costs_of
 from stages.backends.generic.kernels.generic.im2col import reads_in_place
 from stages.backends.kernels.eight_bit import weight_zero_point
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.windows import whole_windows
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
-
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 ROW_SUM = 4.0  # of an element of a row, for weights that have a zero point
 

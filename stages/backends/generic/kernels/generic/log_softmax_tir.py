@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, maximum, widen
 from stages.backends.kernels.tir.strides import logical_strides, offset, walk
@@ -21,10 +22,7 @@ from stages.ir.arithmetic.logarithm import (
     ROOT_OF_HALF,
     SUM_BITS,
 )
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 _CELLS = ("top", "total", "zeros", "room", "r", "power", "q", "square", "half", "scale", "log")
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.parameters import LSTM16
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Operand, loop, position, store
 from stages.backends.kernels.tir.fixed_point import clamp, int64, requantize, select, widen
 from stages.backends.kernels.tir.lstm import GATES, SUM, of_steps
 from stages.ir.arithmetic.sigmoid16 import HIGH, LOW
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import int64, output, requantize, widen
 from stages.backends.kernels.tir.strides import offset, row_major, walk
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView, Tensor
+from stages.ir.graph import LayerView, Tensor
 
 
 def batch_matmul(view: LayerView, parameters: tuple[int, ...], steps: tuple[int, int, int]) -> Lowering:

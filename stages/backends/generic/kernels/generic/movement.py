@@ -7,6 +7,7 @@ Each is a few copies between strided views, except the resize, which reads its s
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -25,15 +26,12 @@ from stages.backends.kernels.copies import (
     why_not_relayouts,
 )
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", "resize_nearest_neighbor")
 

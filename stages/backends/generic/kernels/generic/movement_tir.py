@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from stages.backends.kernels.copies import Copy, whole_of
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.backends.kernels.tir.strides import Axis, offset
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators.variables import Slide
 
 if TYPE_CHECKING:
     from stages.backends.generic.kernels.generic.movement import CopyParams
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: CopyParams, target: Target) -> Lowering:

@@ -6,14 +6,10 @@ folded into the bias, since sum((x - z) * (w - v)) = sum(x * (w - v)) - z * sum(
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:

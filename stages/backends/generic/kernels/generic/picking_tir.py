@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp
 from stages.backends.kernels.tir.strides import Axis, logical_strides, walk
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def pick(view: LayerView) -> Lowering:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_GRU, FLOAT_RNN
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Operand, loop, store
 from stages.backends.kernels.tir.lstm import of_steps
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 _TYPES = ("float32",) * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops, Loops8
@@ -9,15 +10,12 @@ from stages.backends.generic.kernels.generic.parameters import MEAN, epilogue
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import Axis, logical_strides, reduced_axes, two_axes
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.reductions import ReduceProd
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class Mean(Kernel):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import (
     clamp,
@@ -22,11 +23,8 @@ from stages.backends.kernels.tir.fixed_point import (
 )
 from stages.backends.kernels.tir.last_axis import along_rows, leading_zeros, row_operands, row_steps, saturated
 from stages.backends.kernels.tir.strides import Axis, offset
+from stages.ir.graph import LayerView
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lowering:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import int64, maximum, output, select, widen
 from stages.backends.kernels.tir.last_axis import along_rows, leading_zeros, row_operands, row_steps
+from stages.ir.graph import LayerView
 from stages.ir.operators.onnx_softmax import MOST_SHIFT
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 
 def nearest_softmax(view: LayerView) -> Lowering:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.stateful import StatefulFunction
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
 
 # Integer arguments of the functions, behind the buffers. Buffers are inputs, constants, states, outputs, scratch.
 _FFT = {"int16": "s16", "int32": "s32", "float32": "f32"}

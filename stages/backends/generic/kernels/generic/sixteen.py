@@ -5,6 +5,7 @@ Images are NHWC; zero points are 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,17 +17,14 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import taps
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, reduced_axes, walk
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Extremum
 from stages.ir.operators.products import DepthwiseConv2D
 from stages.ir.operators.reductions import ReduceProd
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _MOST_SUMMED = 65535  # of 16 bits, by an int32
 

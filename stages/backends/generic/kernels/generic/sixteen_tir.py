@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.addition import rescaled_sum
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp, int64, maximum, mean, output, requantize, select, widen
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, offset, walk
 from stages.backends.kernels.tir.window import inside, padded, taps
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 _BIGGEST = 65536.0  # beyond every 16-bit value

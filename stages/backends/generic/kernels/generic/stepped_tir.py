@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.parameters import STEPPED
 from stages.backends.kernels.eight_bit import SUFFIX, weight_zero_point
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import widen
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def stepped(view: LayerView) -> Lowering:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import weight_rows, why_not_centred_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView, Tensor
 
 _SIDE = ("size", "out", "stride", "before", "x_step", "y_step")
 FIELDS = Structure(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.generic.kernels.generic.packing import signed_weights
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.kernel import Lowering
+from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, requantize, widen
 from stages.backends.kernels.tir.window import padded
 from stages.backends.riscv.kernels.riscv.rectified import is_rectified
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.kernels.structure import Structure
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def depthwise(view: LayerView, along: int, structure: Structure) -> Lowering:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
@@ -13,14 +14,11 @@ from stages.backends.riscv.kernels.riscv.rectified import is_rectified
 from stages.backends.riscv.kernels.riscv.rows import Rows
 from stages.backends.riscv.kernels.riscv.windows import FIELDS as WINDOWS
 from stages.backends.riscv.kernels.riscv.windows import fields_of, reads_in_place
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 FIELDS = Structure(
     "riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high", "rectified")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.riscv.kernels.riscv.rows import ROWS, Rows
 from stages.backends.riscv.kernels.riscv.windows import fields_of, reads_in_place
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 SEGMENT = 64  # products that are added up on 64 bits before sums are taken apart
 

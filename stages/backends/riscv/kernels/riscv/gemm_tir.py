@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import lowered, output, requantize, widen
 from stages.backends.kernels.tir.window import gathered
+from stages.backends.riscv.kernels.riscv.rows import Rows
 from stages.backends.riscv.kernels.riscv.windows import fields_of, outside_bytes, reads_in_place
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.riscv.kernels.riscv.rows import Rows
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import WINDOWS, has_windows, windows_of
 from stages.backends.kernels.structure import Structure
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 FIELDS = Structure("riscv_windows", (*WINDOWS[:3], "pixel", "planes", *WINDOWS[3:], "fill", "is_unsigned"))
 

@@ -6,7 +6,6 @@ They call operations by name, which rvp_operations.h maps to the instructions of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.folder import KernelFolder
 from stages.backends.riscv.instructions.declaration import versions
@@ -37,9 +36,7 @@ from stages.backends.riscv.kernels.rvp.products16 import RvpProducts16
 from stages.backends.riscv.kernels.rvp.quads import Quads
 from stages.backends.riscv.kernels.rvp.resize import RvpResize
 from stages.backends.riscv.kernels.rvp.svdf import RvpSvdf
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Core
+from stages.backends.targets.spec import Core
 
 _DRAFTS = versions("rvp")
 

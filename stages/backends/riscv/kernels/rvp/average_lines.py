@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,14 +11,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 MAX_WINDOW = 100  # elements; up to so many all counts have a factor in 16 bits (averages.h)
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, sums
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.backends.riscv.kernels.rvp.one_rounding import OneRounding
     from stages.backends.riscv.kernels.rvp.rounding import Rounders
-    from stages.ir.graph import LayerView
 
 
 LANE = 4  # bytes of a lane of a register

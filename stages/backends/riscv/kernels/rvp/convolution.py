@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -12,14 +13,11 @@ from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import has_windows, rows_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
 from stages.backends.riscv.kernels.rvp.panels import GEOMETRY, block_count, geometry, products, why_not_arithmetic
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class GemmParams(KernelParams):

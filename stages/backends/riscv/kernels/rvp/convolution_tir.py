@@ -13,12 +13,14 @@ An int32 of the panel holds four activations, the first in the low byte.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import columns_of, has_windows, rows_of
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import output, select, widen
@@ -36,12 +38,7 @@ from stages.backends.riscv.kernels.rvp.panels import (
     products,
 )
 from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 Call = tuple[str, "Callable[[Any], list[Any]]"]  # a C function, and its arguments by the operands of a block

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_not_types
@@ -20,14 +21,11 @@ from stages.backends.riscv.kernels.rvp.strips import (
     twice,
     why_not_arithmetic,
 )
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 _REGISTER_BYTES = 8  # of RV64; also a multiple of RV32's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_types
@@ -9,14 +10,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
 from stages.backends.riscv.kernels.rvp.plane_layout import PLANES, Plane, fields
 from stages.backends.riscv.kernels.rvp.strips import is_split, why_not_arithmetic
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class DepthwisePlanes(Kernel):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, select
 from stages.backends.kernels.tir.window import activation
@@ -14,10 +15,7 @@ from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.plane_layout import PLANES, Plane
 from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize_any, requantize_once
 from stages.backends.riscv.kernels.rvp.strips import is_split
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def _image(view: LayerView, plane: Plane) -> Block:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, select
 from stages.backends.kernels.tir.window import activation
@@ -20,10 +21,7 @@ from stages.backends.riscv.kernels.rvp.strips import (
     scratch_bytes,
     swapped,
 )
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:

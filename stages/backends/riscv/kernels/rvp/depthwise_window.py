@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_types
@@ -9,14 +10,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import arithmetic
 from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, why_not_arithmetic
 from stages.backends.riscv.kernels.rvp.window_lines import WINDOW, Lines, fields, why_not_lines
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class DepthwiseWindow(Kernel):

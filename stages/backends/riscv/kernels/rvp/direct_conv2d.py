@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_types
@@ -9,14 +10,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of, rounds_once
 from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
 from stages.backends.riscv.kernels.rvp.tiling import DirectParams, Tiling, geometry, usable_axes
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _SAVED_BY_ONCE = 5.2  # instructions for a register of outputs that is rounded once
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import output, select, widen
 from stages.backends.kernels.tir.window import inside, tap
 from stages.backends.riscv.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
 from stages.backends.riscv.kernels.rvp.tiling import GEOMETRY_FIELDS, Tiling
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import weight_zero_point, why_not_nhwc, why_not_types
@@ -17,14 +18,11 @@ from stages.backends.riscv.kernels.rvp.panels import (
 )
 from stages.backends.riscv.kernels.rvp.pointwise import MOST_CHUNKS, block_instructions, packed
 from stages.backends.riscv.kernels.rvp.pointwise import why_not_shape as why_not_pointwise
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 class FewInputs(Kernel):

@@ -5,16 +5,14 @@ Tiles, remaining rows and the staging of incomplete registers are as in the GEMM
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand
 from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.convolution_tir import Call, Gemm, gemm
 from stages.backends.riscv.kernels.rvp.pointwise_tir import Sizes, params_shape, product
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 class _FewInputs(Gemm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -11,14 +12,11 @@ from stages.backends.kernels.matrix import depth_of, has_windows, run_elements
 from stages.backends.kernels.structure import TAPS, Structure, taps
 from stages.backends.kernels.windows import whole_windows
 from stages.backends.riscv.kernels.rvp.base import LANE, arithmetic, clip_word
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 LAYER = Structure(
     "rvp_few_outputs",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.eight_bit import SUFFIX
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matrix import depth_of, run_elements
+from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import activation
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.kernels.structure import Structure
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def _image(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Block:

@@ -5,18 +5,16 @@ Weights lie in groups of units (packing.rows_weights): groups of eight in a loop
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels.eight_bit import SUFFIX, weight_zero_point
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.riscv.kernels.rvp.packing import unit_groups
 from stages.backends.riscv.kernels.rvp.requantize_tir import requantize
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 _GROUP = 8  # units of the largest groups

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import has_windows, rows_of
 from stages.backends.kernels.windows import whole_windows
 from stages.backends.riscv.kernels.rvp.base import is_bounded, rounds_once
-from stages.backends.riscv.kernels.rvp.panels import Calls, block_count, calls, images_of, needs_stage, products
-
-if TYPE_CHECKING:
-    from stages.backends.riscv.kernels.rvp.panels import Products
-    from stages.ir.graph import LayerView
+from stages.backends.riscv.kernels.rvp.panels import (
+    Calls,
+    Products,
+    block_count,
+    calls,
+    images_of,
+    needs_stage,
+    products,
+)
+from stages.ir.graph import LayerView
 
 _UNROLL = 8  # chunks of a turn of the loop
 _SHORT = 16  # bytes of a row of a window that is copied without a loop

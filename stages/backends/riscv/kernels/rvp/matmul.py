@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.kernels.eight_bit import Range
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.matmul import Matmul8, MatrixTile
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import clip_word
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.kernels.eight_bit import Range
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 LAYER = Structure(
     "rvp_matmul",

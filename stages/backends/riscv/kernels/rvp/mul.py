@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.riscv.kernels.rvp.operands import ROWS, Operands
 from stages.backends.riscv.kernels.rvp.tiles import Loop
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 LARGEST = 255 * 255  # product of two inputs less their zero points
 

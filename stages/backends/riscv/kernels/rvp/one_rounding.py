@@ -16,16 +16,12 @@ the bounds leave few steps or steps of one sign, as with a ReLU.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stages.backends.kernels.eight_bit import Range
 from stages.ir.layers import ROUNDINGS, Rounding
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.kernels.eight_bit import Range
 
 _MOST_OFFSET = 2048  # how far b is looked for
 _MOST_SHIFT = 20  # from 24 on the last of its steps, (2u - 1) << (s - 1) << 31, leaves int64

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from stages.backends.riscv.kernels.rvp.one_rounding import OneRounding
-    from stages.backends.riscv.kernels.rvp.rounding import Rounders
+from stages.backends.riscv.kernels.rvp.one_rounding import OneRounding
+from stages.backends.riscv.kernels.rvp.rounding import Rounders
 
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
 COLUMN_CHANNEL = (0, 2, 1, 3)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stages.backends.kernels.eight_bit import weight_zero_point, why_not_sums
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, rows_of, run_elements, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import arithmetic
+from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-
 
 # Scratch for the panels of one call by lanes: as many panels as fit share what a call costs.
 PANEL_BYTES = {1: 2048, 2: 4096}

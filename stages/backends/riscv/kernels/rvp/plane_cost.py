@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stages.backends.riscv.kernels.rvp.base import is_bounded, rounds_once
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.backends.riscv.kernels.rvp.plane_layout import Plane
-    from stages.ir.graph import LayerView
 
 FEW_COLUMNS = 6  # of outputs that are computed one after the other, as depthwise_rows.h has it
 

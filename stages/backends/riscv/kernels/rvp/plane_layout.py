@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import Structure
@@ -11,9 +10,7 @@ from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.riscv.kernels.rvp.plane_cost import layer_cost
 from stages.backends.riscv.kernels.rvp.plane_taps import Taps
 from stages.backends.riscv.kernels.rvp.strips import extents, group_channels, is_split
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView, Tensor
+from stages.ir.graph import LayerView, Tensor
 
 PLANES = Structure(
     "rvp_depthwise_planes",

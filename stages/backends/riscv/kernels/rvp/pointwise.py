@@ -5,6 +5,7 @@ The constants of a channel block stay in registers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_types
@@ -12,14 +13,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of, rounds_once
 from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _DEPTHS = (4, 8)  # channels of a pixel: one chunk, or two
 MOST_CHUNKS = 3  # of a row whose weights stay in registers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,14 +10,11 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 LONG = {8: 28, 4: 32}  # by register: of so many units pixels are copied as runs (SHORT in copies_image.h)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir import pooling
 from stages.backends.kernels.tir.block import Function, Operand
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def pool_lines(view: LayerView, function: str, fields: int, line_bytes: int, scratch_bytes: int) -> Lowering:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.riscv.kernels.rvp.operands import ROWS, Operands
 from stages.backends.riscv.kernels.rvp.tiles import Loop
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 SCALES = ("multiplier0", "rounder0", "multiplier1", "rounder1")
 LARGEST = (255, 255 * 255)  # a value less its zero point, and its product with a slope less that of slopes

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
 from stages.backends.kernels.plan16 import SHORT, Tile, direct_rows, plan
 from stages.backends.kernels.products16 import Products16
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 # Around the sums of three pixels and 1, 2, 3 or 4 channels, and what a step of the depth takes these.
 _AROUND = {64: (45, 62, 118, 112), 32: (45, 70, 130, 125)}

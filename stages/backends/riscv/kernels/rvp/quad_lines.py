@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, lcm
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.structure import Structure
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 QUADS = Structure(
     "rvp_quads",

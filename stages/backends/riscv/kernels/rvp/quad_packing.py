@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.riscv.kernels.rvp.quad_lines import QuadLines
+from stages.backends.riscv.kernels.rvp.quad_lines import QuadLines
 
 
 def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list[int]]]) -> NDArray[np.int8]:

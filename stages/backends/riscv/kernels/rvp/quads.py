@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights, why_not_nhwc, why_not_sums, why_not_types
@@ -9,14 +10,11 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
 from stages.backends.riscv.kernels.rvp.quad_lines import QUADS, QuadLines
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 MOST_WEIGHTS = 1 << 14  # bytes: words of a quad are repeated with zeros, for each byte and each lane
 MOST_CHANNELS = 16  # of a group of the input, where outputs are not few: panels and strips share what they read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
@@ -10,10 +10,8 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir import fixed_point
 from stages.backends.kernels.tir.fixed_point import int64, select
 from stages.backends.riscv.kernels.rvp.packing import EXACT_SHIFT
+from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS, Rounding
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -17,16 +17,12 @@ The short form also narrows results to 16 bits without saturation, so their rang
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.rounding import is_zero, turns_halves
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.kernels.eight_bit import Range
 
 _BITS = 32  # of the short form
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.generic.kernels.generic import signal as generic
+from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, ScaleUp16, Window16, frames_of
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
+from stages.ir.layers import Array
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.kernels.kernel import Kernel, Lowering
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
-    from stages.ir.layers import Array
 
 
 class Window(Window16):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_sums
 from stages.backends.riscv.kernels.rvp.base import Arithmetic, arithmetic, clip_word
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def layer_arithmetic(view: LayerView) -> Arithmetic:

@@ -14,12 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, lcm, prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, row_major, walk
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 LONGEST = 512  # elements of a tile, where it need not be longer
 MOST_SCRATCH = 1 << 14  # bytes for an operand

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.broadcast import rows_block
 from stages.backends.kernels.tir.strides import Axis, offset
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.backends.riscv.kernels.rvp.tiles import Operand as Expanded
-    from stages.backends.riscv.kernels.rvp.tiles import Repeat, Tiles
-    from stages.ir.graph import LayerView
+from stages.backends.riscv.kernels.rvp.tiles import Operand as Expanded
+from stages.backends.riscv.kernels.rvp.tiles import Repeat, Tiles
+from stages.ir.graph import LayerView
 
 
 def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...]) -> Lowering:

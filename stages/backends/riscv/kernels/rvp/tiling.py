@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from stages.backends.kernels.kernel import KernelParams
 from stages.backends.riscv.kernels.rvp.base import clip_word
+from stages.ir.graph import LayerView
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from stages.ir.graph import LayerView
-
 
 # (taps, stride) along the rows of a tile -> most rows, of the functions of direct_s8.S.
 MOST_ROWS = {(3, 1): 9, (3, 2): 9, (5, 1): 7, (7, 1): 5}

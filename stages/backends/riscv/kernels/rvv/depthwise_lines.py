@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.eight_bit import sums
 from stages.backends.kernels.structure import Structure
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.ir.graph import LayerView
 
 FIELDS = Structure(
     "rvv_depthwise",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
 from stages.backends.kernels.tir.fixed_point import int64, output, requantize, widen
 from stages.backends.kernels.tir.window import activation
 from stages.backends.riscv.kernels.rvv.depthwise_lines import FIELDS, Lines, is_clipped
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Lowering
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 
 def depthwise(view: LayerView, lines: Lines, mode: str, word_bits: int) -> Lowering:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
@@ -11,14 +12,11 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, twice, why_not_scale, why_not_shift
 from stages.backends.riscv.kernels.rvv.turns import turns
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _GEOMETRY = ("rows", "run", "row0", "row1", "step0", "step1")
 _INPUTS = ("zero_point0", "zero_point1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,12 +10,10 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.kernel import KernelParams
 from stages.backends.kernels.matrix import columns_of
 from stages.backends.riscv.kernels.rvv.gemm_program import Variant
+from stages.backends.targets.spec import Target
 from stages.backends.tiles.product_kernel import TileProduct, is_clamped
 from stages.backends.tiles.product_sizes import Blocks, images, rounding_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Registers = Literal[0, 1, 2, 4, 8]
 

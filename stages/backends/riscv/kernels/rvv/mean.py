@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
@@ -11,14 +12,11 @@ from stages.backends.kernels.tir.strides import reduced_axes, two_axes
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_not_scale
 from stages.backends.riscv.kernels.rvv.turns import turns
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _AXES = ("x_step", "extent0", "step0", "extent1", "step1", "offset")
 MEAN = Structure("rvv_mean", (*_AXES, *SCALE[1:], "zero_point", "low", "high"))

@@ -6,8 +6,9 @@ PAD, slices, TRANSPOSE, layout transforms, resize to the nearest pixel, CONCATEN
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from stages.backends.kernels.copies import Copy
 from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.word_copies import (
     RESIZE,
@@ -18,12 +19,9 @@ from stages.backends.kernels.word_copies import (
     WordVariable,
 )
 from stages.backends.riscv.kernels.rvv.turns import turns
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.copies import Copy
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 _LAYER, _CALL = 25.0, 15.0
 _GATHERED = 8  # bytes of a pixel, up to which a resize gathers bytes

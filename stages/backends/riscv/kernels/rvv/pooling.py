@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.pool_rows import PoolRows, mean_groups, mean_runs
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvv.turns import turns
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 
 class VectorPoolRows(PoolRows):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.riscv.kernels.rvv.scaling import why_not_scale
 from stages.backends.riscv.kernels.rvv.turns import turns
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.eight_bit import Range
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 FIELDS = ("zero_point0", "zero_point1", "multiplier", "right", "zero_point", "low", "high")
 

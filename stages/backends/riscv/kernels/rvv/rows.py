@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.resize import Resize8
 from stages.backends.kernels.softmax import RowSoftmax
 from stages.backends.riscv.kernels.rvv.turns import turns
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 
 _FEW = 32  # as in resize.c
 
