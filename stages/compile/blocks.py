@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.targets.linker_script import own_section
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.targets.runtime import BACKENDS, HARNESS, Runtime, runtime_for
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.backends.toolchain.objects import ObjectCache
 from stages.base import Cache, StageError, no_progress
@@ -25,9 +26,6 @@ from stages.compile.sizes import addresses, measure, region_use
 from stages.support.messages import escape
 from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 KERNELS = "kernels"  # folder of the emitted sources that all models share
 SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.backends.targets.memory import Memory
+
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
-
-    from stages.backends.targets.memory import Memory
 
 LARGEST_SYMBOLS = 40
 _EXECUTABLE, _ALLOCATED, _WRITABLE = 4, 2, 1

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, Tool
 from stages.compile.config import CompileConfig
-
-if TYPE_CHECKING:
-    from stages.ir.models.sources import ModelSource
+from stages.ir.models.sources import ModelSource
 
 
 class CompileStage(Stage[CompileConfig]):

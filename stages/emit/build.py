@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels import registry
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.targets.spec import Target
 from stages.base import StageError, no_progress
 from stages.emit.blob import HEADER_BYTES, PORTS, port_table
+from stages.emit.config import EmitConfig
 from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
@@ -27,15 +30,11 @@ from stages.lower.offload.c import ahead_function, program_function
 from stages.lower.offload.residence import begins, fixed_in_l1
 from stages.support.messages import escape
 from stages.tensorize import artifact as tensorized
+from stages.tensorize.artifact import Tensorized
 from stages.tensorize.lowering import function_name
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.targets.spec import Target
-    from stages.emit.config import EmitConfig
-    from stages.tensorize.artifact import Tensorized
 
 # Offsets in emitted loops are int32.
 _LARGEST_ARENA = 2**31

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from stages.emit.placement import Placement
 from stages.ir.graph import Graph, storage_of
+from stages.lower.arena import Buffer
 from stages.lower.arena.liveness import scratch_name
 from stages.lower.arena.planner import round_up
-
-if TYPE_CHECKING:
-    from stages.emit.placement import Placement
-    from stages.lower.arena import Buffer
-    from stages.lower.arena.rules import Contents
-    from stages.lower.codegen.layers import LayerFunction
-    from stages.tensorize.artifact import Tensorized
+from stages.lower.arena.rules import Contents
+from stages.lower.codegen.layers import LayerFunction
+from stages.tensorize.artifact import Tensorized
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.emit.blob import PORTS
-
-if TYPE_CHECKING:
-    from stages.emit.model import Model
-    from stages.ir.graph import Layer, Tensor
+from stages.emit.model import Model
+from stages.ir.graph import Layer, Tensor
 
 
 def model_json(

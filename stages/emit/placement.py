@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
+from stages.backends.targets.memory_rules import MemoryRule
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.emit.weights import Weights, divide_constants, lay_out
 from stages.lower.arena import Plan, plan
@@ -22,9 +24,6 @@ from stages.support.messages.stage_error import DoesNotFit
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.backends.targets.memory_rules import MemoryRule
-    from stages.backends.targets.spec import Target
 
 _SPARING = (("arena", "weights"), ("weights",), ("arena",), ())
 

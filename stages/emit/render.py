@@ -6,25 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.targets.spec import Target
 from stages.emit.blob import HEADER_BYTES, Blob, fingerprint
+from stages.emit.config import EmitConfig
 from stages.emit.helpers import c_string, conversions
+from stages.emit.model import Block, Model, Place
 from stages.emit.model_json import model_json
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.rows import emitted_c, group_c, pushed_c
 from stages.emit.weights import rows
+from stages.ir.graph import Layer, Tensor
 from stages.lower.codegen.layers import FLOAT_VECTORS, LayerFunction, call
 from stages.lower.codegen.printer import ctype
 from stages.support.messages import templates
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.targets.spec import Target
-    from stages.emit.config import EmitConfig
-    from stages.emit.model import Block, Model, Place
-    from stages.ir.graph import Layer, Tensor
 
 _NAME_LENGTH = 80
 _TEMPLATES = Path(__file__).resolve().parent / "templates"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.targets.spec import Target
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.targets.spec import Target
 
 
 @dataclass(frozen=True)

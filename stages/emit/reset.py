@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.emit.model import Model
 from stages.emit.weights import rows
-
-if TYPE_CHECKING:
-    from stages.emit.model import Model
 
 
 def reset_of(model: Model, name: str) -> dict[str, Any]:

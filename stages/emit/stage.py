@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.targets.memory_rules import check_rules
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageError, Tool
 from stages.emit.config import EmitConfig
-
-if TYPE_CHECKING:
-    from stages.ir.models.sources import ModelSource
+from stages.ir.models.sources import ModelSource
 
 
 class EmitStage(Stage[EmitConfig]):

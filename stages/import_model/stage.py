@@ -25,19 +25,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool, error_at
 from stages.import_model.model_files import model_bytes, model_files, model_inputs, model_name
 from stages.ir.models.chain.spec import ChainModel
+from stages.ir.models.sources import ModelSource
 from stages.ir.models.spec import FileModel, Incremental, NetworkSource, UrlModel, is_onnx
 from stages.ir.operators.declaration import NARROW
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
     from stages.import_model.chain import Joined
     from stages.import_model.normalize import Normalized
     from stages.ir.model_info import ModelInfo
-    from stages.ir.models.sources import ModelSource
 
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 WINDOW = "window.tflite"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.ir.tensor_layout import Layout
+from stages.ir.tensor_layout import Layout
 
 
 def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray[np.generic]:

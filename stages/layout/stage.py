@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, Tool
+from stages.ir.models.sources import ModelSource
 from stages.layout.rules import LayoutConfig
 from stages.support.messages import escape
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.models.sources import ModelSource
 
 LAYOUTS = "layouts.json"
 

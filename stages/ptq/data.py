@@ -14,14 +14,14 @@ from stages.ir.samples.encoding import decoded, stored_as
 from stages.ir.samples.files import Port, inferences_in, read_inferences, read_labels
 from stages.ir.samples.named import Place, blamed, files_named
 from stages.ir.samples.wav import audio_of
+from stages.quantize.options import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
+from stages.support.options.encoding import Encoding
 from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
     import numpy as np
 
     from stages.ir.model_info import ModelInfo, TensorInfo
-    from stages.quantize.options import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
-    from stages.support.options.encoding import Encoding
 
 _AT: Place = ("stages", "quantize")
 MOST_SAMPLES = 500  # default for files

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,8 @@ from stages.import_model.normalize.graph import OneGraph
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.models.tflite_reader import builtin_name
 from stages.ir.operators.table import OPERATORS
-
-if TYPE_CHECKING:
-    from stages.ptq.observe import Range
-    from stages.ptq.precision import Precisions
+from stages.ptq.observe import Range
+from stages.ptq.precision import Precisions
 
 ALIKE = frozenset({
     "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "EXPAND_DIMS", "PADV2", "REDUCE_MAX", "REVERSE_V2", "SPACE_TO_BATCH_ND",

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from stages.ir.samples.sample_warnings import chance_warning
 from stages.ir.samples.wav import model_rate
 from stages.ptq.bias_correction import corrected, mean_inputs
 from stages.ptq.compare import Comparison, compare
+from stages.ptq.config import PtqConfig
 from stages.ptq.data import Sample, calibration, evaluation
 from stages.ptq.equalization import equalized
 from stages.ptq.float_model import FloatModel, float_model
@@ -28,9 +29,6 @@ from stages.ptq.quantizer import Quantized, check_runs, quantize
 from stages.ptq.summary import MODEL, SUMMARY, file_entry, layer_entries, worst
 from stages.support.messages import escape
 from stages.support.messages.wording import several
-
-if TYPE_CHECKING:
-    from stages.ptq.config import PtqConfig
 
 _AT = ("stages", "quantize")
 _FEW_SAMPLES = 5  # samples

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool
 from stages.import_model.model_files import model_files, model_inputs
 from stages.import_model.stage import known_model
 from stages.ir.models.chain.spec import ChainModel
+from stages.ir.models.sources import ModelSource
 from stages.ptq.config import PtqConfig
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.models.sources import ModelSource
 
 GROUP = "ptq"
 

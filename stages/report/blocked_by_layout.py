@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.ir.graph import Graph
 from stages.support.messages.wording import of_several
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph
 
 
 def blocked_by_layout(layers: list[dict[str, Any]], graph: Graph, engine: str = "") -> list[str]:

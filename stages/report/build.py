@@ -10,25 +10,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.base import Job
+from stages.ir.graph import Graph
 from stages.ir.samples.sample_warnings import chance_warning
 from stages.report.advice.advise import advise
 from stages.report.advice.facts import Facts
 from stages.report.audio.load import load, overload
 from stages.report.board import board
 from stages.report.classes import check_classes
+from stages.report.config import ReportConfig
 from stages.report.cycles import PICTURE, cycles, far_off
 from stages.report.estimate import chosen_by, estimated_cycles, of_layer
 from stages.report.parts import parts
 from stages.report.quantization import FILE, RANGES, quantization
 from stages.report.ranges_svg import ranges_svg
 from stages.report.streaming import rows_by_layer, streaming
-
-if TYPE_CHECKING:
-    from stages.base import Job
-    from stages.ir.graph import Graph
-    from stages.report.config import ReportConfig
 
 FORMAT = 1
 _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.simulators.symbols import place
+from stages.backends.targets.spec import Target
 from stages.backends.timing.disassembly import disassemble
 from stages.backends.timing.log import Interval, intervals, readings
 from stages.backends.timing.table import timing_table
 from stages.base import StageError, no_progress
 from stages.simulate.firmware import FirmwareRun, run_firmware
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 NAMES = ("least", "estimate", "most")
 

@@ -9,17 +9,14 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.simulators.process import Finished
 from stages.backends.simulators.program import run_program
 from stages.backends.targets.attached import DEVICES_LOG
+from stages.backends.targets.spec import Target
 from stages.backends.timing.log import LOG, TABLE
 from stages.base import StageError, no_progress
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.simulators.process import Finished
-    from stages.backends.targets.spec import Target
 
 _INPUTS_MAGIC = int.from_bytes(b"FLIN", "little")
 # Upper bound of the instructions of start-up code and harness, for all inferences.

@@ -15,14 +15,13 @@ from stages.ir.samples.files import RANGE, Inference, Port, inferences_in, read_
 from stages.ir.samples.label_times import Label, is_over_time, read_label_times
 from stages.ir.samples.named import Place, blamed, files_named
 from stages.ir.samples.wav import Audio, audio_of, is_wav, seconds_of, windows_in
+from stages.simulate.config import InputsConfig
 from stages.support.messages import escape
+from stages.support.options.encoding import Encoding
 from stages.support.system.pathname import located
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.simulate.config import InputsConfig
-    from stages.support.options.encoding import Encoding
 
 LABELS = "labels"
 MANY_RUNS = 10_000  # inferences of WAV files, from which the run warns

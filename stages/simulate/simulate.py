@@ -6,20 +6,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached
+from stages.backends.targets.spec import Target
 from stages.base import Job, StageError
 from stages.ir.samples.files import Inference
 from stages.ir.samples.sample_warnings import clipping_warning
 from stages.ir.samples.wav import model_rate
+from stages.simulate.config import SimulateConfig
 from stages.simulate.cycles import estimated_cycles
 from stages.simulate.firmware import FirmwareRun, run_firmware, write_inputs
 from stages.simulate.inputs import make_inputs, recordings
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.simulate.config import SimulateConfig
 
 # Default instruction limit: this factor of the expected instructions, and at least a minimum.
 _LIMIT_FACTOR = 30

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels import registry
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from stages.base import Job, StageError, no_progress
 from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
@@ -30,6 +32,7 @@ from stages.lower.simplify.windows_as_state import with_windows_as_state
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import Chosen, choose_kernels, with_estimates
+from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.costs import Costs
 from stages.tensorize.counts import load as load_counts
 from stages.tensorize.equivalent_layers import with_cheapest_equivalents
@@ -44,11 +47,6 @@ from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
 from stages.tensorize.rows import arena_bytes, cost, with_rows
 from stages.tensorize.signedness import with_cheapest_signedness
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.tensorize.config import TensorizeConfig
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:

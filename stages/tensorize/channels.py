@@ -13,22 +13,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, Layer
+from stages.ir.layers.channels import Kept
 from stages.lower.simplify.coupled_channels import CoupledChannels, coupled_channels
 from stages.lower.simplify.narrow import Narrowing
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.value_ranges import value_ranges
 from stages.tensorize.elimination import Costs, cheapest
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.sharing import renames_only
-
-if TYPE_CHECKING:
-    from stages.ir.arrays import Array
-    from stages.ir.layers.channels import Kept
-    from stages.tensorize.pass_context import PassContext
 
 _MULTIPLES = (1, 2, 4, 8, 16)
 _WORTH = 0.98  # keep all channels unless fewer save 2 % of the instructions, over all and in each group

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView, Tensor
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView, Tensor
 
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
 _DEFAULTS = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # left out

@@ -7,19 +7,15 @@ one type, including the conversions (flips) of the layer's tensors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.ir.graph import LayerView
+from stages.tensorize.pass_context import PassContext
+from stages.tensorize.plan import Alternative
 from stages.tensorize.select import ONLY, Choice, choose
 from stages.tensorize.signedness import TYPES, in_one_type, why_not_as_uint8
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stages.ir.graph import LayerView
-    from stages.tensorize.pass_context import PassContext
-    from stages.tensorize.plan import Alternative
 
 
 def with_engine_alternatives(choice: Choice, view: LayerView, context: PassContext) -> Choice:

@@ -16,20 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import fsum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from stages.backends.kernels.single_channel import as_depthwise, has_single_channels
 from stages.base import StageError
+from stages.ir.arrays import Array
 from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerOp, Layout, Move, Tensor
 from stages.ir.operators.floats import Float
 from stages.lower.simplify.edits import numbered, replaced, unused
 from stages.tensorize.parallel_depthwise import merged_depthwise
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.row_windows import is_column_window, with_row_window
 from stages.tensorize.sharing import renames_only
-
-if TYPE_CHECKING:
-    from stages.ir.arrays import Array
-    from stages.tensorize.pass_context import PassContext
 
 _WORTH_TURNING = 0.97  # pays for two calls that return an address, and for errors of estimates
 _WORTH_EXCHANGING = 0.97  # errors of estimates

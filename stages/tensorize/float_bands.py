@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.operators.floats import FloatRows
 from stages.ir.relax_module import build_function
 
 if TYPE_CHECKING:
     from tvm import relax
-
-    from stages.ir.operators.floats import FloatRows
 
 
 def band_function(function: relax.Function, window: FloatRows, rows: int) -> relax.Function:

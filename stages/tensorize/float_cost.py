@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
+from stages.backends.targets.spec import Target
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ convolutions and pooling have no such pair of axes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy as np
 
 BLOCKS: tuple[tuple[int, int], ...] = (

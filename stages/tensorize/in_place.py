@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.ir.graph import Graph, LayerView
+from stages.backends.kernels.kernel import Kernel
+from stages.ir.graph import Graph, LayerView
 
 
 def overlays(kernel: Kernel, view: LayerView) -> bool:

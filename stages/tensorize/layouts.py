@@ -18,21 +18,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import fsum, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from stages.backends.kernels.kernel import Kernel
 from stages.base import StageError
 from stages.ir.graph import Graph, Layer, LayerView, Layout, storage_of
 from stages.ir.operators.floats import Float
 from stages.support.messages import escape
 from stages.tensorize.elimination import Costs, cheapest
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.transforms import OUTPUT, Untransformed, transform, usual, with_transforms, without_transforms
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.tensorize.pass_context import PassContext
 
 # An image as written (reader None) or as read by a layer.
 Variable = tuple[int | None, str]

@@ -6,17 +6,15 @@ of the arena. Scratch is known only after lowering, so a kernel is lowered when 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Kernel
+from stages.ir.graph import Graph, LayerView
 from stages.lower.arena import Buffer, liveness
 from stages.lower.arena.planner import lower_bound
 from stages.support.messages import escape
 from stages.tensorize.in_place import overlays
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.ir.graph import Graph, LayerView
-    from stages.tensorize.lowering import Lowerings
+from stages.tensorize.lowering import Lowerings
 
 
 class ArenaBound:

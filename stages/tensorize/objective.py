@@ -15,21 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.base import StageError
+from stages.ir.graph import Graph, LayerView
 from stages.ir.operators.floats import Float
 from stages.tensorize.costs import variant
 from stages.tensorize.memory import ArenaBound
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.rom import Rom
 from stages.tensorize.rom_tradeoff import EXPONENTS
 from stages.tensorize.select import Offer, offers_of
 from stages.tensorize.sharing import renames_only
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import Graph, LayerView
-    from stages.tensorize.pass_context import PassContext
 
 
 def check_timed(target: Target) -> None:

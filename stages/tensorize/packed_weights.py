@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.lower.arena import Buffer, liveness, plan
 from stages.lower.arena.planner import lower_bound
+from stages.tensorize.choices import Chosen
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.placement import scratch_of_layers
-
-if TYPE_CHECKING:
-    from stages.tensorize.choices import Chosen
-    from stages.tensorize.pass_context import PassContext
 
 Scratch = Mapping[int, Mapping[str, int]]
 

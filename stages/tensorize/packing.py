@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.kernel import Kernel, Lowering, RowSumKernel
 from stages.backends.kernels.registry import folders_of
+from stages.backends.targets.spec import Target
 from stages.base import no_progress
+from stages.ir.graph import Graph, Layer, LayerView
 from stages.ir.operators.conversions import Dequantize, Quantize
 from stages.ir.operators.floats import Float
 from stages.lower.offload.attach import attachment
@@ -24,8 +26,6 @@ from stages.tensorize.schedule import schedule
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import Graph, Layer, LayerView
     from stages.tensorize.choices import Band, Chosen
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.select import Choice

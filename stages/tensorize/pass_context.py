@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from stages.base import StageError
+from stages.ir.graph import Graph, Layer, LayerView
 from stages.ir.graph.layer_rules import LayerMatch
 from stages.ir.tensor_layout import Layout
 from stages.lower.offload.attach import machine_of
 from stages.lower.offload.kernel import OffloadKernel, offload_kernel
+from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.costs import Costs
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
+from stages.tensorize.rom import Rom
 from stages.tensorize.select import Choice, choose
 from stages.tensorize.signedness import as_uint8
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import Graph, Layer, LayerView
-    from stages.tensorize.config import TensorizeConfig
-    from stages.tensorize.rom import Rom
 
 MOST_EXTRA = 0.02
 """Share of additional instructions that rows may cost, unless the arena's limit asks for more rows."""

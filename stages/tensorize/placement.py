@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.copies import parts
 from stages.ir.operators.concat_and_split import Concatenation
@@ -12,10 +11,8 @@ from stages.ir.operators.floats import Float
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import estimated
 from stages.tensorize.in_place import overlaid
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.sharing import renames_only, share
-
-if TYPE_CHECKING:
-    from stages.tensorize.pass_context import PassContext
 
 
 def place_parts(chosen: Chosen, context: PassContext) -> Chosen:

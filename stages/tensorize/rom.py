@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
 from stages.tensorize.costs import signature, variant
 from stages.tensorize.narrow import saved, widened_bytes
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum, inf, log
 from os.path import normpath
-from typing import TYPE_CHECKING
 
+from stages.ir.graph import Graph, LayerView
 from stages.tensorize.costs import signature, variant
 from stages.tensorize.in_place import overlays
 from stages.tensorize.memory import ArenaBound
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import AS_GOOD, Choice
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph, LayerView
-    from stages.tensorize.pass_context import PassContext
 
 _WORTH = 0.9  # factor of instructions that pays for 1.05 times the bytes
 _MOST = 1.5  # maximum factor of instructions over the fastest choice

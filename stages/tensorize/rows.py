@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.registry import row_sum_kernels
 from stages.base import StageError
+from stages.ir.graph import Graph, Layer, LayerView
 from stages.ir.operators.floats import Float
+from stages.ir.tensor_layout import Layout
 from stages.lower.arena import liveness, plan
 from stages.lower.streaming.bands import ROWS_OF_PLANES, band_view
 from stages.lower.streaming.ends import why_group_ends, why_no_group, why_port_is_whole
@@ -16,17 +17,13 @@ from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup, Streaming
 from stages.tensorize.choices import Band, Chosen, StreamedLayer
+from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.costs import estimated, signature
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid, overlays
+from stages.tensorize.lowering import Lowered
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import Choice, Offer, offers_of
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph, Layer, LayerView
-    from stages.ir.tensor_layout import Layout
-    from stages.tensorize.config import TensorizeConfig
-    from stages.tensorize.lowering import Lowered
-    from stages.tensorize.pass_context import PassContext
 
 _SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
 _FLOAT_BYTES = 4

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels import registry
 from stages.backends.kernels.places import folder_names
+from stages.backends.targets.spec import Target
 from stages.base import StageError, error_at
 from stages.support.messages import escape
 from stages.support.messages.wording import all_known, did_you_mean
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.tensorize.config import TensorizeRule
+from stages.tensorize.config import TensorizeRule
 
 
 def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from stages.base import StageError, error_at
+from stages.ir.graph import LayerView
 from stages.ir.graph.layer_rules import about_unused
 from stages.support.messages import escape
 from stages.support.options.wrong_option import first_wrong
+from stages.tensorize.config import TensorizeRule
 from stages.tensorize.costs import Costs, Price, variant
+from stages.tensorize.memory import ArenaBound
 from stages.tensorize.plan import Alternative, Distance
+from stages.tensorize.rom import Rom
 from stages.tensorize.rules import unknown_kernel
 from stages.tensorize.signedness import why_not_as_uint8
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
-    from stages.tensorize.config import TensorizeRule
-    from stages.tensorize.memory import ArenaBound
-    from stages.tensorize.rom import Rom
 
 ONLY = "the only kernel for this layer"
 AS_GOOD = 1.01

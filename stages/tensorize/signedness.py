@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.backends.kernels.kernel import Kernel
+from stages.backends.targets.spec import Target
 from stages.ir.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, storage_of
 from stages.ir.layers import Shifted
 from stages.ir.layers.tensor import DType
@@ -26,10 +27,6 @@ from stages.ir.operators.floats import Float
 from stages.lower.offload.kernel import OffloadKernel
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel
-    from stages.backends.targets.spec import Target
 
 Price = Callable[[LayerView], float]
 """Instructions of a layer with given types; infinity if no kernel can compute it."""

@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.ir.graph import Graph, LayerView
+from stages.ir.layers import Array, LayerOp
 from stages.ir.operators.lstm import Lstm
 from stages.ir.operators.matmul import BatchMatmul
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.operators.wide_lstm import WideLstm
 from stages.support.messages import escape
 from stages.support.messages.wording import several
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import Choice, choose
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph, LayerView
-    from stages.ir.layers import Array, LayerOp
-    from stages.tensorize.pass_context import PassContext
 
 _TIMES = 2  # minimum factor over the usual layer
 _SHARE = 0.05  # minimum share of the network's instructions that is lost

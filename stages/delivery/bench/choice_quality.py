@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import TYPE_CHECKING
 
 from stages.count.call import KernelCall, chosen_calls, possible_calls
 from stages.count.search import Count, counted_costs
+from stages.ir.graph import Graph
 from stages.tensorize.build import decide, reduced
+from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import Call, Costs
 from stages.tensorize.equivalent_layers import with_all_equivalents
 from stages.tensorize.layouts import layout_variants
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph
-    from stages.tensorize.choices import Chosen
-    from stages.tensorize.pass_context import PassContext
+from stages.tensorize.pass_context import PassContext
 
 TOLERANCE = 0.05
 

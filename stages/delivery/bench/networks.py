@@ -14,8 +14,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stages.backends.kernels import registry
+from stages.backends.targets.spec import Target
 from stages.base import StageError, no_progress
 from stages.compile.firmware import compile_firmware
 from stages.count.call import Memory, memory_of
@@ -28,6 +30,7 @@ from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.ir.graph import Graph
 from stages.ir.models.operators import build
+from stages.ir.models.spec import OpModel
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference.interpreter import run as run_litert
 from stages.layout.apply import lay_out
@@ -41,14 +44,9 @@ from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.programs import plan_programs
+from stages.tensorize.select import Choice
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stages.backends.targets.spec import Target
-    from stages.ir.models.spec import OpModel
-    from stages.tensorize.select import Choice
-
     Arrays = Mapping[str, NDArray[np.generic]]
 
 _NETWORKS, _BYTES = 40, 6_000_000  # limits of one firmware

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stages.delivery.evidence.worst_case import Bound
+from stages.delivery.evidence.worst_case import Bound
 
 
 def spread(

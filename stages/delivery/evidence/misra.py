@@ -13,14 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 from stages.support.options.strict_model import StrictModel
 from stages.support.system.programs import run_tool
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 CPPCHECK = "cppcheck"
 DEVIATIONS = Path(__file__).with_name("deviations.yaml")

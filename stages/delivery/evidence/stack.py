@@ -12,12 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import binutil, run_command
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 STACK_USAGE = "-fstack-usage"
 _LINE = re.compile(r"^\s*([0-9a-f]+):\t([^\t]+)(?:\t(.*))?$")

@@ -16,19 +16,16 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.backends.simulators.program import run_program
+from stages.backends.targets.spec import Target
 from stages.backends.targets.timing import TimingModel, decoder
 from stages.backends.timing.disassembly import disassemble
+from stages.backends.timing.instruction import Instruction
 from stages.backends.timing.log import COUNTS, TABLE, Counts, interval_counts
 from stages.backends.timing.table import timing_table
 from stages.support.messages.stage_error import StageError
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.backends.timing.instruction import Instruction
 
 #: Decoders of the disassembly, by family.
 DECODERS = {"cortex_m": "thumb", "riscv": "riscv"}

@@ -6,18 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.delivery.export.content import Content
+from stages.delivery.export.form import Form
 from stages.delivery.export.network import Network
 from stages.delivery.export.sample import sample
 from stages.delivery.export.shared_arena import shared_arenas
 from stages.delivery.export.sources import sources_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.delivery.export.form import Form
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.targets.spec import Target
 from stages.delivery.export.network import Network
 from stages.delivery.export.shared_arena import ARENA, SharedArena
 from stages.delivery.export.sources import listed
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from stages.delivery.export.content import Content
 from stages.delivery.export.form import Files, Form
 from stages.delivery.export.sources import SHARED
 from stages.support.messages import escape
 from stages.support.messages.templates import environment
 from stages.support.system.installation import INSTALLATION, REINSTALL_HINT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stages.delivery.export.content import Content
-
 
 _TEST_DATA = "shared/test_data.h.j2"
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.riscv.spike.tree import UART
 from stages.backends.targets.linker_script import own_section
 from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
 from stages.compile.blocks import blocks_of
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 _SPDX = b"/* SPDX-License-Identifier: Apache-2.0 */\n"
 _SCRIPT = "machine.ld"

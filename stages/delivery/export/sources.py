@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import compile_sources
 from stages.base import StageError
 from stages.compile.firmware import KERNELS, model_sources
 from stages.compile.symbols import Symbols
 from stages.delivery.export.names import SYMBOLS, renamed
+from stages.delivery.export.network import Network
 from stages.delivery.export.shared_arena import ARENA, SharedArena, init_arguments
 from stages.support.messages.templates import environment
 from stages.support.system.path_below import path_below
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.delivery.export.network import Network
 
 #: Templates of all forms.
 SHARED = Path(__file__).resolve().parent / "templates"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import onnx
 
 from stages.base import StageError
 from stages.support.messages import escape
 from stages.support.messages.wording import several
-
-if TYPE_CHECKING:
-    import numpy as np
-    import onnx
 
 Number = bool | int | float
 

@@ -6,7 +6,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from stages.base import StageError
 from stages.ir.models.onnx_external import external_tensors
@@ -14,9 +16,6 @@ from stages.ir.models.onnx_parse import parsed
 from stages.ir.models.other_files import FILE
 from stages.support.messages import escape
 from stages.support.messages.wording import several
-
-if TYPE_CHECKING:
-    import onnx
 
 _OLDEST = 7  # older operators broadcast by attributes
 _YAML_WORDS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~")

@@ -5,7 +5,7 @@ READ_VARIABLE gives the input its value. ASSIGN_VARIABLE stores the output at th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from stages.import_model.onnx.translation import Translation
 from stages.import_model.onnx.values import Constant, Dequantized, Order, TensorView, permuted
 from stages.ir.models.onnx_names import Traced
 from stages.ir.models.tflite_writer import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def declare_state(t: Translation, name: str, shape: Sequence[int], order: Order, dtype: str) -> Tensor:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import onnx
+import onnx
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

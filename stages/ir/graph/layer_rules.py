@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, field_validator
 
+from stages.ir.graph import LayerView
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean, of_several
 from stages.support.options.strict_model import StrictModel
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 
 def _with_operators(schema: dict[str, Any]) -> None:

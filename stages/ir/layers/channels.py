@@ -7,12 +7,9 @@ Layers provide them with `LayerOp.value_range`, `LayerOp.carries`, `LayerOp.alik
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.ir.arrays import Array
-
-if TYPE_CHECKING:
-    from stages.ir.layers.tensor import Tensor
+from stages.ir.layers.tensor import Tensor
 
 NEW = -1
 """In `LayerOp.carries`: the output's channel does not come from this input."""

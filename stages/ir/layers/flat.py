@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
+from stages.ir.layers.layer import LayerView
 from stages.ir.tensor_layout import LOGICAL
-
-if TYPE_CHECKING:
-    from stages.ir.layers.layer import LayerView
 
 
 def flat(view: LayerView) -> LayerView:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from stages.ir.layers import LayerOp
-    from stages.ir.operators.operation import Operation, Shape, Table
-    from stages.ir.operators.single_operator import SingleOperatorModel
+from stages.ir.layers import LayerOp
+from stages.ir.operators.operation import Operation, Shape, Table
+from stages.ir.operators.single_operator import SingleOperatorModel
 
 EIGHT_BITS = ("int8", "uint8")
 INTEGERS = (*EIGHT_BITS, "int16")  # types of activations

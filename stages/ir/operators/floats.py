@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from stages.ir.layers import LayerOp
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Tensor
+from stages.ir.layers import LayerOp, Tensor
 
 
 class FloatRows(BaseModel):

@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.ir.arithmetic.multipliers import NoMultiplier, power_of_two
+from stages.ir.layers import Array, LayerView
 from stages.ir.naming import named
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.lstm_layers import LstmLayer, sigmoid
@@ -15,7 +16,6 @@ from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOpe
 from stages.ir.operators.wide_lstm import MOST_SHIFT, WideLstm, wide_lstm
 
 if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
     from stages.ir.model_info import FileTensor
 
 GATES = ("input", "forget", "cell", "output")

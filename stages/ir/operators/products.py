@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from stages.ir.layers import Clamped, Narrowed, Rounding, Window, channel_constants, is_known_by_channel, per_channel
-from stages.ir.layers.channels import ValueRange, channels_of, labels, summed
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView, Tensor
-    from stages.ir.layers.channels import Kept
+from stages.ir.layers import (
+    Array,
+    Clamped,
+    LayerView,
+    Narrowed,
+    Rounding,
+    Tensor,
+    Window,
+    channel_constants,
+    is_known_by_channel,
+    per_channel,
+)
+from stages.ir.layers.channels import Kept, ValueRange, channels_of, labels, summed
 
 ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
 DepthwiseLayout = Literal["HWC", "OIHW"]

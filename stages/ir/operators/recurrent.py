@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from stages.ir.layers import Array, LayerView, Tensor
 from stages.ir.naming import named
 from stages.ir.operators.declaration import (
     CUSTOM,
@@ -19,9 +20,6 @@ from stages.ir.operators.declaration import (
 )
 from stages.ir.operators.lstm_layers import LstmLayer, sigmoid
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView, Tensor
 
 GRU = f"{CUSTOM}GRU"
 RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"

@@ -5,7 +5,8 @@ Axes before the last one are frames.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.naming import named
@@ -14,10 +15,6 @@ from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quan
 from stages.ir.operators.operation import Operation, Refused, Shape
 from stages.ir.operators.signal_models import MODELS
 from stages.ir.operators.signal_options import SHIFT, constant, frames_of, last_axis, options_of, output_types
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 FFT_TYPES = {0: "float32", 2: "int32", 7: "int16"}  # by the schema's TensorType, which is the option T
 _MOST_LENGTH = 1 << 16  # of an FFT

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from stages.ir.arithmetic.multipliers import Fixed, power_of_two, quantize_multiplier
+from stages.ir.layers import Array, LayerView
 from stages.ir.operators.interpolated import interpolate
 from stages.ir.operators.lstm_layers import LstmLayer
-
-if TYPE_CHECKING:
-    from stages.ir.layers import Array, LayerView
 
 _HALF = 1 << 30  # the multiplier of a power of two
 MOST_SHIFT = 14  # of the rounding `wide`

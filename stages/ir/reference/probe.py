@@ -12,10 +12,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.model_info import ModelInfo, OperatorInfo
 
 TIMEOUT = 120.0  # seconds; a MobileNet takes one
 

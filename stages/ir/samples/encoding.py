@@ -8,11 +8,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from stages.ir.samples.files import Inference, Port, clipped, quantized
+from stages.support.options.encoding import Encoding
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.support.options.encoding import Encoding
 
 _BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING
 
+from stages.ir.samples.files import Inference
 from stages.support.messages.wording import several
-
-if TYPE_CHECKING:
-    from stages.ir.samples.files import Inference
 
 _LEAST_SAMPLES = 20
 _MOST_OUTSIDE = 0.1  # ranges from calibration leave some tenths of a percent outside

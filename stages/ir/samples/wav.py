@@ -16,14 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.ir.models.sources import ModelSource
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.options.audio import SAMPLE_RATE, AudioOptions, samples_of
-
-if TYPE_CHECKING:
-    from stages.ir.models.sources import ModelSource
 
 _BYTES = 2
 _UNKNOWN_FORMAT = re.compile(r"^unknown format: (\d+)$")

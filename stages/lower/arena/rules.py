@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.memory_rules import MemoryRule, RulePart
+from stages.ir.graph import Graph, Layer
 from stages.ir.graph.layer_rules import about_unused
-from stages.lower.arena.liveness import scratch_name
-
-if TYPE_CHECKING:
-    from stages.backends.targets.memory_rules import MemoryRule, RulePart
-    from stages.ir.graph import Graph, Layer
-    from stages.lower.arena.liveness import Liveness
+from stages.lower.arena.liveness import Liveness, scratch_name
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,10 @@ The caller writes the model's inputs once more, and reads its outputs.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING
 
+from stages.ir.graph import Graph, Layer
 from stages.ir.layers import Window
 from stages.lower.arena.liveness import Liveness, scratch_name
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph, Layer
 
 
 def arena_traffic(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from posixpath import normpath
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from stages.backends.accelerators.registry import accelerator_class
+from stages.backends.kernels.folder import KernelFolder
+from stages.backends.targets.spec import Target
 from stages.lower.offload.dma import FOLDER as DMA_FOLDER
 from stages.lower.offload.machine import Machine
 from stages.lower.offload.program import Attachment
 from stages.support.messages.stage_error import StageError
 from stages.support.options.wrong_option import first_wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.targets.spec import Target
 
 
 def machine_of(target: Target, requantize: str | None = None) -> Machine | None:

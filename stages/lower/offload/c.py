@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from stages.lower.codegen.layers import LayerFunction, Text, call, wrapped
-from stages.lower.offload.program import Await, Fence, Numbers, Place, Start, Transfer
-
-if TYPE_CHECKING:
-    from stages.lower.offload.program import Command, Function, Program, Value
+from stages.lower.offload.program import (
+    Await,
+    Command,
+    Fence,
+    Function,
+    Numbers,
+    Place,
+    Program,
+    Start,
+    Transfer,
+    Value,
+)
 
 _ORDER = ("input", "constant", "output", "scratch")
 

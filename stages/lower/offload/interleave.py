@@ -6,14 +6,11 @@ a0 a1 a2 a3 …  and  b0 b1 b2 b3 …  become  a0 b0 a1 b1 a2 b2 a3 b3 …      
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.tiles import Tile, reads
+from stages.ir.graph import LayerView
 from stages.lower.offload.program import Place, Transfer
 from stages.lower.offload.runs import runs
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 
 def interleave(view: LayerView, tile: Tile, to: str, piece: int) -> Iterator[Transfer]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.accelerators.tiles import why_not_tiled
+from stages.backends.kernels.folder import KernelFolder
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView, Tensor
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
+from stages.lower.offload.machine import Machine
 from stages.lower.offload.options import Option, Residence, options, smallest
 from stages.lower.offload.runs import why_not_cut
 from stages.lower.offload.windows import why_not_gathered
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
-    from stages.backends.kernels.folder import KernelFolder
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView, Tensor
-    from stages.lower.offload.machine import Machine
 
 _WINDOW = (
     "kernel", "stride", "padding", "dilation", "groups", "in_channels", "out_channels", "depth_multiplier", "depth"

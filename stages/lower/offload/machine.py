@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stages.backends.accelerators.accelerator import Accelerator
-    from stages.backends.targets.attached import Dma
-    from stages.lower.offload.program import Transfer
+from stages.backends.accelerators.accelerator import Accelerator
+from stages.backends.targets.attached import Dma
+from stages.lower.offload.program import Transfer
 
 ALIGNMENT = 16
 """Alignment of buffers in L1, in bytes."""

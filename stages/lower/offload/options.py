@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stages.backends.accelerators.tiles import Tile
+from stages.ir.graph import LayerView
 from stages.lower.offload.interleave import interleave
 from stages.lower.offload.machine import Machine, aligned
+from stages.lower.offload.program import Transfer
 from stages.lower.offload.runs import runs
 from stages.lower.offload.schedule import program
 from stages.lower.offload.tile_costs import TileCosts
 from stages.lower.offload.tiling import TilingCandidate, tiling_candidates, with_more_constant_buffers
 from stages.lower.offload.timeline import alone
 from stages.lower.offload.windows import gather
-
-if TYPE_CHECKING:
-    from stages.backends.accelerators.tiles import Tile
-    from stages.ir.graph import LayerView
-    from stages.lower.offload.program import Transfer
 
 Residence = tuple[bool, ...]
 """Whether each input lies in L1, and whether the output does."""

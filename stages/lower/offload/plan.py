@@ -6,10 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from stages.ir.graph import Graph
+from stages.lower.arena import Liveness
 from stages.lower.arena.liveness import liveness
 from stages.lower.arena.planner import plan as plan_arena
+from stages.lower.offload.kernel import OffloadKernel
 from stages.lower.offload.machine import ALIGNMENT
 from stages.lower.offload.problem import Problem, Solution, Task
+from stages.lower.offload.program import Program, Search, Stretch, Times
 from stages.lower.offload.residence import buffers_in_l1
 from stages.lower.offload.schedule import constants_of, gathers, program
 from stages.lower.offload.search import Planned, search
@@ -17,11 +21,6 @@ from stages.lower.offload.timeline import Step, network_times
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from stages.ir.graph import Graph
-    from stages.lower.arena import Liveness
-    from stages.lower.offload.kernel import OffloadKernel
-    from stages.lower.offload.program import Program, Search, Stretch, Times
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from stages.lower.arena.planner import Buffer
 from stages.lower.offload.machine import aligned
-
-if TYPE_CHECKING:
-    from stages.lower.arena.planner import Buffer
-    from stages.lower.offload.options import Option, Residence
+from stages.lower.offload.options import Option, Residence
 
 
 @dataclass(frozen=True)

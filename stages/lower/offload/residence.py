@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
+from stages.ir.graph import Graph
 from stages.lower.arena.liveness import liveness, scratch_name
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph
-    from stages.lower.arena.planner import Buffer
-    from stages.lower.offload.program import Attachment, Program
+from stages.lower.arena.planner import Buffer
+from stages.lower.offload.program import Attachment, Program
 
 
 def begins(programs: Mapping[int, Program]) -> dict[str, int]:

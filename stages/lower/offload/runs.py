@@ -8,14 +8,11 @@ NCHW, NCHW16c            a run for each plane, or each block of channels
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.tiles import InputRegion, Tile, extent
+from stages.ir.graph import Tensor
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.tensor_layout import Layout
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Tensor
 
 
 @dataclass(frozen=True)

@@ -16,24 +16,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stages.backends.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
+from stages.backends.accelerators.accelerator import Accelerator, Call, Calls, Pointer, Strides, Table
 from stages.backends.accelerators.tiles import Span, reads
+from stages.ir.graph import LayerView
 from stages.lower.offload.interleave import interleave
-from stages.lower.offload.machine import aligned
-from stages.lower.offload.program import Await, Buffer, Fence, Function, Numbers, Place, Program, Start, Transfer, Work
+from stages.lower.offload.machine import Machine, aligned
+from stages.lower.offload.program import (
+    Await,
+    Buffer,
+    Command,
+    Fence,
+    Function,
+    Numbers,
+    Place,
+    Program,
+    Start,
+    Transfer,
+    Value,
+    Work,
+)
 from stages.lower.offload.runs import runs, stride
 from stages.lower.offload.tile_costs import TileCosts
+from stages.lower.offload.tiling import Stream, TilingCandidate
 from stages.lower.offload.windows import PADDING, gather, padding_block, window_bytes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from stages.backends.accelerators.accelerator import Accelerator
-    from stages.ir.graph import LayerView
-    from stages.lower.offload.machine import Machine
-    from stages.lower.offload.program import Command, Value
-    from stages.lower.offload.tiling import Stream, TilingCandidate
 
 CONSTANTS = "constants"
 _NOTHING = Function(name="")

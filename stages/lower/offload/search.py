@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from stages.lower.offload.options import Option
 from stages.lower.offload.problem import Problem, Solution, Task
 from stages.lower.offload.program import Program, Search
 from stages.lower.offload.solver import GAP, NODES, Solved, solve
-
-if TYPE_CHECKING:
-    from stages.lower.offload.options import Option
 
 _TIGHTER = 4
 """Attempts with less of L1, if gaps between buffers exceed it. Then no tensor stays there."""

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from stages.lower.offload.machine import aligned
+from stages.lower.offload.options import Option
 from stages.lower.offload.problem import Problem, Solution, Task
-
-if TYPE_CHECKING:
-    from stages.lower.offload.options import Option
 
 NODES = 4000
 """Maximum nodes of the search tree. Unlike a time limit it is the same on every machine."""

@@ -5,16 +5,13 @@ Tiles of equal shape and border position cost the same: all of a layer, except t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.accelerators.accelerator import Accelerator, CoreWork
 from stages.backends.accelerators.tiles import Tile, reads
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stages.backends.accelerators.accelerator import Accelerator, CoreWork
-    from stages.ir.graph import LayerView
+from stages.ir.graph import LayerView
 
 Key = tuple[tuple[int, ...], ...]
 

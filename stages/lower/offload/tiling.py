@@ -16,17 +16,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import gcd, lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.accelerators.accelerator import Accelerator
 from stages.backends.accelerators.tiles import Granule, Tile, channel_group, extent, reads, tiles
+from stages.ir.graph import LayerView
 from stages.lower.offload.machine import aligned
 from stages.lower.offload.runs import block_of, runs
+from stages.lower.offload.tile_costs import TileCosts
 from stages.lower.offload.windows import window_bytes
-
-if TYPE_CHECKING:
-    from stages.backends.accelerators.accelerator import Accelerator
-    from stages.ir.graph import LayerView
-    from stages.lower.offload.tile_costs import TileCosts
 
 _PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _BOTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # if both rows and channels are cut

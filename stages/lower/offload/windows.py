@@ -20,14 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.accelerators.tiles import Tile, extent
+from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
 from stages.lower.offload.program import Place, Transfer
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
 
 PADDING = "padding"
 _BLOCK = 256  # minimum bytes of padding of one transfer

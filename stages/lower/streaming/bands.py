@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from stages.ir.graph import LayerView
 from stages.ir.layers import Window
 from stages.ir.tensor_layout import NCHW, NHWC, Layout
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.lower.streaming.window import RowWindow
+from stages.lower.streaming.window import RowWindow
 
 ROWS_OF_PLANES = Layout("NHCW")
 """Each row is contiguous, and consists of a row of each channel."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from stages.lower.streaming.groups import Group, Grouping, GroupSearch
 from stages.lower.streaming.window import why_not_by_rows
 from stages.support.messages import escape
-
-if TYPE_CHECKING:
-    from stages.lower.streaming.groups import Group, Grouping, GroupSearch
 
 
 def why_group_ends(search: GroupSearch, grouping: Grouping, group: Group) -> str:

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from stages.ir.graph import storage_of
+from stages.ir.graph import Graph, Layer, storage_of
 from stages.lower.streaming.schedule import RowLayer, RowTensor
 from stages.lower.streaming.window import RowWindow, row_window
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph, Layer
 
 
 class Described(NamedTuple):

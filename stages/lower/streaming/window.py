@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from stages.ir.graph import LayerView
+from stages.ir.layers import Tensor
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators.activations import Activation
 from stages.ir.operators.concat_and_split import Concatenation
@@ -14,11 +16,6 @@ from stages.ir.operators.products import Conv2D, DepthwiseConv2D
 from stages.ir.operators.reductions import Mean
 from stages.ir.operators.rows import Softmax
 from stages.ir.operators.windows import Pool2D
-
-if TYPE_CHECKING:
-    from stages.ir.graph import LayerView
-    from stages.ir.layers import Tensor
-
 
 _BY_PIXEL = (Concatenation, Activation, Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax)
 _BY_ROWS = (Conv2D, DepthwiseConv2D, Pool2D, Float, *_BY_PIXEL)

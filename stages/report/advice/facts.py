@@ -6,14 +6,12 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.ir.graph import Graph, Tensor
 from stages.ir.operators.variables import Assign, Read
 from stages.report.board import counted
 from stages.report.html.memory import short_name
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph, Tensor
 
 #: Stands in a command for the recipe of the run with its target, model and overrides. The runner replaces it.
 RECIPE = "RECIPE"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.report.audio.events import Expected
 from stages.report.audio.series import Recording, Series
+from stages.report.config import DetectionOptions
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean, several
-
-if TYPE_CHECKING:
-    from stages.report.config import DetectionOptions
 
 _AT = ("stages", "report", "detection", "keywords")
 

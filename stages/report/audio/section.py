@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from stages.report.audio.events import CONFUSED, FALSE, HIT, REPEATED, Detection
 from stages.report.audio.events import quiet_seconds as quiet_length
 from stages.report.audio.keywords import Keywords
 from stages.report.audio.series import Recording, Series
+from stages.report.config import DetectionOptions
 from stages.support.messages import escape
-
-if TYPE_CHECKING:
-    from stages.report.config import DetectionOptions
 
 TABLE = "audio.csv"
 PICTURE = "audio.svg"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stages.report.html.samples import Shown
+from stages.report.html.samples import Shown
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph
+from stages.ir.graph import Graph
 
 ROW, NODE, WIDTH, LEFT, LANE = 26, 20, 160, 8, 12
 

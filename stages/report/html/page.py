@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.report.advice.advise import advice_line as line
 from stages.report.audio.text import audio_lines
 from stages.report.board import counted, per_mac
 from stages.report.estimate import energy_text, short
 from stages.report.html import RUN, command_mark
+from stages.report.html.extras import Extras
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
 from stages.report.html.memory import WIDTH as ARENA_WIDTH
 from stages.report.html.memory import arenas, short_name
@@ -24,9 +25,6 @@ from stages.report.rows import percent_of, shape, summary
 from stages.report.streaming import group_cells, rows_of
 from stages.support.messages import escape
 from stages.support.messages.templates import environment
-
-if TYPE_CHECKING:
-    from stages.report.html.extras import Extras
 
 _GOOD, _BAD, _OPEN = "good", "bad", "open"
 

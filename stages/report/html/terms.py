@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
+from markupsafe import Markup
 
 DEFINITIONS = {
     "accelerator": "Hardware beside the core that computes whole layers or tiles: an engine, its memory and a DMA.",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from pydantic import BaseModel, ValidationError
 
 from stages.support.messages import escape
 from stages.support.messages.wording import as_yaml, did_you_mean, in_yaml_words
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
 
 
 class WrongOption(NamedTuple):

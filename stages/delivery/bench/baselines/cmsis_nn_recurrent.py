@@ -12,10 +12,10 @@ import numpy as np
 from stages.delivery.bench.baselines.call import Call
 from stages.delivery.bench.baselines.cmsis_nn_arguments import context, dims
 from stages.ir.arithmetic.multipliers import quantize_multiplier
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.delivery.bench.networks import Network
-    from stages.ir.graph import LayerView
 
 
 def svdf(network: Network, view: LayerView) -> Call:

@@ -14,16 +14,16 @@ import numpy as np
 
 from stages.backends.simulators.program import run_program
 from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError, no_progress
 from stages.compile.symbols import Symbols
 from stages.count.call import memory_of
+from stages.delivery.bench.baselines import BaselineLibrary
+from stages.delivery.bench.baselines.call import Call
 from stages.support.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.delivery.bench.baselines import BaselineLibrary
-    from stages.delivery.bench.baselines.call import Call
     from stages.delivery.bench.networks import Network
 
 OPTIMIZATIONS = ("-O2", "-O3")

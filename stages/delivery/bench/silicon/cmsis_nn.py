@@ -10,14 +10,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.timing.silicon import Measurement
 from stages.base import StageError
 from stages.delivery.bench.silicon.program import NotInCheckout, Program, flags_of
 from stages.support.messages.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from stages.backends.timing.silicon import Measurement
 
 # The library has code for each instruction set, which it selects by the compiler's macros.
 _VARIANTS = {

@@ -11,13 +11,10 @@ import re
 import shutil
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.support.system.programs import run_tool
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 # Version 14 is that of Arm Compiler 6.18, which most rows used.
 _CLANG = ("clang-14", "clang")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.timing.silicon import Measurement
 from stages.base import StageError
 from stages.delivery.bench.silicon.program import Program, flags_of
-
-if TYPE_CHECKING:
-    from stages.backends.timing.silicon import Measurement
 
 _SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
 # Its main program measures for ten seconds and prints. `iterate` is what it measures, so main.c calls that.

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.timing.silicon import Measurement
 from stages.base import StageError
 from stages.delivery.bench.silicon.program import NotInCheckout, Program, flags_of
 from stages.support.messages.wording import did_you_mean
-
-if TYPE_CHECKING:
-    from stages.backends.timing.silicon import Measurement
 
 _GCC = re.compile(r"gcc (\d+)", re.IGNORECASE)
 # The harness calls `run` twice and counts the second call, so the first one warms up.

@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.timing.silicon import Measurement
 from stages.base import StageError
-
-if TYPE_CHECKING:
-    from stages.backends.timing.silicon import Measurement
 
 _LEVEL, _OPTION = re.compile(r"(?<!\S)-O\w+"), re.compile(r"(?<!\S)-f(?!function-sections|data-sections)[\w-]+")
 

@@ -10,30 +10,26 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.simulators.once import first_line_of_version
+from stages.backends.simulators.process import Finished
 from stages.backends.simulators.program import code_patterns, run_program
 from stages.backends.targets.runtime import code_patterns as runtime_patterns
 from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.spec import Target
 from stages.backends.targets.timing import decoder
 from stages.backends.timing.disassembly import disassemble
 from stages.backends.timing.fit import CountedRun
-from stages.backends.timing.log import COUNTS, LOG, TABLE, interval_counts, intervals, readings
+from stages.backends.timing.log import COUNTS, LOG, TABLE, Counts, interval_counts, intervals, readings
 from stages.backends.timing.table import timing_table
 from stages.backends.toolchain.compiler import Source, compile_sources, link
-from stages.base import StageError
+from stages.base import Cache, StageError
 from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
+from stages.delivery.bench.silicon.program import Program
 from stages.simulate.cycles import untimed_error
 from stages.support.system.installation import INSTALLATION
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.backends.simulators.process import Finished
-    from stages.backends.targets.spec import Target
-    from stages.backends.timing.log import Counts
-    from stages.base import Cache
-    from stages.delivery.bench.silicon.program import Program
 
 _TIMEOUT = 1800
 _THIS = "stages/delivery/bench/silicon/run.py"

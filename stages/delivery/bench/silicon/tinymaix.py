@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from stages.backends.timing.silicon import Argument, Measurement
 from stages.base import StageError
 from stages.delivery.bench.silicon.program import NotInCheckout, Program, flags_of
-
-if TYPE_CHECKING:
-    from stages.backends.timing.silicon import Argument, Measurement
 
 _SOURCES = ("tm_layers.c", "tm_layers_O1.c", "tm_model.c")
 # The macro in tm_port.h of each argument.
