@@ -27,6 +27,7 @@ class Lstm8(Kernel):
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"lstm"})
+    calls = True
     function: ClassVar[str]
     wide: ClassVar[int] = 1
     prices: ClassVar[tuple[float, float]]

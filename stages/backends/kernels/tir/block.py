@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import prod
 from types import SimpleNamespace
 from typing import Any, Literal, Self
 
@@ -96,21 +97,24 @@ def store(buffer: Buffer, value: Expr, *indices: Expr) -> None:
 class Block:
     """A block named `name`.
 
-    meaning    builds the body; it gets the operands as attributes of one argument
+    meaning    builds the body; it gets the operands as attributes of one argument. None: the block is a call of
+               `function` only, and the layer's `compute` is its reference (`Kernel.calls`)
     function   the C function that computes the block, '' for a block that stays TIR (data movement)
     arguments  the C function's arguments from the operands: a buffer stands for its pointer, anything else is a value
     """
 
     name: str
     operands: tuple[Operand, ...]
-    meaning: Callable[[Any], None]
+    meaning: Callable[[Any], None] | None
     function: str = ""
     arguments: Callable[[Any], Sequence[Any]] | None = None
 
     def desc(self) -> PrimFunc:
         """Return the block's meaning on buffers of the tile's shape."""
+        meaning = self.meaning
+        assert meaning is not None, self.name
         buffers = {operand.name: _tile_buffer(operand, strided=False) for operand in self.operands}
-        return _simplify(self._function(buffers, lambda: self.meaning(SimpleNamespace(**buffers))))
+        return _simplify(self._function(buffers, lambda: meaning(SimpleNamespace(**buffers))))
 
     def impl(self) -> PrimFunc:
         """Return the call of the C function.
@@ -130,6 +134,16 @@ class Block:
             T.evaluate(T.call_extern("int32", self.function, *arguments))
 
         return self._function(buffers, call)
+
+    def call(self, placed: dict[str, tuple[Buffer, tuple[Expr, ...]]]) -> None:
+        """Call the C function on regions: a buffer and the first index of each operand."""
+        assert self.arguments is not None, self.name
+        pointers = {}
+        for operand in self.operands:
+            buffer, first = placed[operand.name]
+            offset = sum(index * prod(buffer.shape[axis + 1 :]) for axis, index in enumerate(first))
+            pointers[operand.name] = buffer.access_ptr(operand.access, offset=offset)
+        T.evaluate(T.call_extern("int32", self.function, *self.arguments(SimpleNamespace(**pointers))))
 
     def intrinsic(self) -> Intrinsic:
         """Return TVM's tensor intrinsic: meaning and call."""
@@ -255,7 +269,10 @@ class Function:
                 first = first or [0] * len(buffer.shape)
                 placed[operand.name] = (buffer, tuple(_substitute(index, axes) for index in first))
             block._accesses(placed)
-            T.add_to_parent(_on_regions(block.desc(), block.operands, placed))
+            if block.meaning is None:
+                block.call(placed)
+            else:
+                T.add_to_parent(_on_regions(block.desc(), block.operands, placed))
 
     def call(self, function: str, *arguments: tuple[Buffer, str] | int) -> None:
         """Call a C function on whole buffers, `(buffer, access)`, and integers.
@@ -287,7 +304,7 @@ class Function:
 
     def lowering(self) -> Lowering:
         """Return the finished function with the roles of its parameters."""
-        intrinsics = [block.intrinsic() for block in self._blocks.values() if block.function]
+        intrinsics = [block.intrinsic() for block in self._blocks.values() if block.function and block.meaning]
         return Lowering(self._builder.get(), tuple(self._roles), intrinsics)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class _Lstm(Kernel):
     """LSTM, one step of a sequence at a time, with its section of the state."""
 
+    calls = True
+
     def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
         """Return the gates of a cell in order, [units * 4, depth] and [units * 4, units]."""
         import numpy as np
@@ -70,7 +72,7 @@ class Lstm16(_Lstm):
         return float(view.outputs[0].elements * (28 * (op.depth + op.units) + 300))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.lstm16_tir import lstm16
+        from stages.backends.generic.kernels.generic.recurrent_tir import lstm16
 
         return lstm16(view)
 
@@ -100,7 +102,7 @@ class FloatLstm(_Lstm):
         return float(view.outputs[0].elements * (4 * (op.depth + op.units) * product_cost + 100 * product_cost))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.lstm_tir import float_lstm
+        from stages.backends.generic.kernels.generic.recurrent_tir import float_lstm
 
         return float_lstm(view)
 

@@ -19,6 +19,8 @@ _ACTIVATIONS = ("none", "relu", "tanh")  # as in float_rnn.c
 class _Recurrent(Kernel):
     """One step of a sequence at a time, with its section of the state."""
 
+    calls = True
+
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
 
