@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pipeline.keys.tools import default_tools
 from pipeline.plugins.registry import default_registry
 from pipeline.runs.cache import StoreCache
+from stages.backends.targets.spec import Target
+from stages.base import Tool
 
 if TYPE_CHECKING:
     from pipeline.runs.workspace import Workspace
-    from stages.backends.targets.spec import Target
-    from stages.base import Tool
     from stages.count.counter import Counter
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.commands.catalogue.listing import Record, in_columns
 from pipeline.commands.command import JSON, Command, command_option, selected_names, variables
@@ -16,11 +16,9 @@ from pipeline.errors import ToolError
 from pipeline.keys.package_groups import install_command, install_group
 from pipeline.keys.tools import default_tools
 from pipeline.runs.workspace import Workspace
+from stages.backends.targets.spec import Target
 from stages.base import StageError, Tool
 from stages.support.messages import escape
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 # Groups of pyproject.toml that only tests need, and the simulator's group, which is listed with the tools.
 _SHOWN_ELSEWHERE = ("riscv",)

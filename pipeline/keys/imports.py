@@ -35,7 +35,7 @@ DECLARATIONS = frozenset(
     f"stages/{name}"
     for name in (
         *("__init__.py", "base.py", "support/__init__.py", "ir/__init__.py", "backends/__init__.py"),
-        *("support/tool.py", "support/action_inputs.py"),
+        *("support/tool.py", "support/action_inputs.py", "support/lazy.py"),
         *("support/messages/stage_error.py", "support/options/strict_model.py"),
         *("support/system/__init__.py", "support/system/loaded_code.py", "support/system/pathname.py"),
         *("backends/targets/__init__.py", "backends/targets/memory.py", "backends/targets/spec.py"),

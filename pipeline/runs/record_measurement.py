@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.artifacts.digest import hash_file
 from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError
+from pipeline.project import Project
 from pipeline.recipes.silicon import FILE, checked, load_own
 from stages.backends.timing.silicon import FIRMLINE, RESET
 from stages.support.system.atomic_write import write_atomically
@@ -22,7 +23,6 @@ from stages.support.system.atomic_write import write_atomically
 if TYPE_CHECKING:
     import yaml
 
-    from pipeline.project import Project
 
 _NEW = """\
 # Cycles that boards of this project measured. `doit run … run_on=gdb://…` adds rows, and `doit bench suite=silicon`

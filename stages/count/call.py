@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stages.backends.kernels.kernel import Kernel, KernelParams
+from stages.backends.targets.spec import Target
+from stages.ir.graph import LayerView
+from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import Call, estimated, signature, variant
+from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import offers_of
-
-if TYPE_CHECKING:
-    from stages.backends.kernels.kernel import Kernel, KernelParams
-    from stages.backends.targets.spec import Target
-    from stages.ir.graph import LayerView
-    from stages.tensorize.choices import Chosen
-    from stages.tensorize.pass_context import PassContext
 
 # Shares of a target's RAM for scratch and data, and of its ROM for code.
 _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4

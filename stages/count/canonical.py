@@ -11,18 +11,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from stages.backends.targets.spec import Target
+from stages.count.call import KernelCall
 from stages.ir.arrays import Array
+from stages.ir.graph import LayerView
 from stages.ir.packed import bits_of, limits
 from stages.tensorize.costs import clamps, keeps_scale
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.count.call import KernelCall
-    from stages.ir.graph import LayerView
 
 _ZERO_POINT, _MULTIPLIER, _NARROW_MULTIPLIER, _SHIFT = 3, 1_500_000_000, 24_000, -6
 _UNCHANGED = ("left_shift", "depth_multiplier")  # equal for all networks, or part of the shape

@@ -8,17 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache as remembered
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels.digest import kernel_digest
+from stages.backends.targets.spec import Target
 from stages.base import Cache, no_progress
 from stages.count.call import KernelCall
 from stages.count.canonical import canonical, description
 from stages.count.firmware import Counted, counted
 from stages.tensorize.costs import Call, CallRom
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
 
 _FILE = "count.json"
 _STAGES = Path(__file__).resolve().parents[1]

@@ -13,12 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stages.backends.kernels import registry
+from stages.backends.targets.spec import Target
 from stages.backends.timing.table import timing_table
 from stages.base import Cache, StageError, no_progress
 from stages.compile.firmware import compile_firmware
@@ -36,14 +37,11 @@ from stages.simulate.cycles import layer_intervals
 from stages.simulate.firmware import run_firmware
 from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.scratch import temporary_folder
+from stages.tensorize.artifact import Tensorized
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.config import TensorizeConfig, TensorizeRule
 from stages.tensorize.costs import CallRom
 from stages.tensorize.lowering import function_name
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.tensorize.artifact import Tensorized
 
 # Limits of one firmware: layers, bytes of activations and packed weights, estimated instructions.
 _LAYERS, _BYTES, _INSTRUCTIONS = 64, 12_000_000, 1_500_000_000

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stages.base import Job
+from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.counts import save
-
-if TYPE_CHECKING:
-    from stages.base import Job
-    from stages.tensorize.config import TensorizeConfig
 
 
 def run(job: Job[TensorizeConfig]) -> None:

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from stages.count.call import KernelCall, chosen_calls, possible_calls
+from stages.ir.graph import Graph
 from stages.tensorize.build import decide
+from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import Call, CallRom, Costs
-
-if TYPE_CHECKING:
-    from stages.ir.graph import Graph
-    from stages.tensorize.choices import Chosen
-    from stages.tensorize.pass_context import PassContext
+from stages.tensorize.pass_context import PassContext
 
 Count = Callable[[Sequence[KernelCall]], Mapping[Call, int]]
 """Return instructions (or cycles) of calls by key, without those that cannot be counted."""

@@ -6,19 +6,17 @@ Artifact: counts.json (stages.tensorize.counts), empty for targets without a cou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Tool
 from stages.compile.config import CompileConfig
 from stages.compile.stage import STAGE as COMPILE
+from stages.ir.models.sources import ModelSource
 from stages.simulate.config import SimulateConfig
 from stages.simulate.stage import STAGE as SIMULATE
 from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.stage import TensorizeStage
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.ir.models.sources import ModelSource
 
 
 class CountStage(TensorizeStage):

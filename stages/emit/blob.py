@@ -25,10 +25,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MAGIC, FORMAT, HEADER_BYTES = b"FLWB", 1, 64
 PORTS = "ports"  # key of the table of inputs and outputs, among the constants
@@ -74,8 +72,6 @@ class Blob:
 
 def port_table(quantization: Iterable[tuple[float, int]]) -> np.ndarray:
     """Return the table of (scale, zero point) of inputs and outputs: uint8[8 * ports]."""
-    import numpy as np
-
     packed = b"".join(struct.pack("<fi", scale, zero_point) for scale, zero_point in quantization)
     return np.frombuffer(packed, np.uint8)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels import registry
 from stages.backends.kernels.folder import KernelFolder
@@ -28,13 +28,11 @@ from stages.lower.codegen.lower import to_c
 from stages.lower.offload.attach import folders_of
 from stages.lower.offload.c import ahead_function, program_function
 from stages.lower.offload.residence import begins, fixed_in_l1
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.tensorize import artifact as tensorized
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.lowering import function_name
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # Offsets in emitted loops are int32.
 _LARGEST_ARENA = 2**31

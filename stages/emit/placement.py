@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
-from typing import TYPE_CHECKING
 
 from stages.backends.targets.memory_rules import MemoryRule
 from stages.backends.targets.spec import Target
@@ -19,11 +18,9 @@ from stages.lower.arena.planner import lower_bound
 from stages.lower.arena.regions import RegionCapacity, RegionOverflowError, divide
 from stages.lower.arena.rules import Contents, Ruled, apply_rules
 from stages.lower.arena.traffic import arena_traffic, reads_of_weights
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.stage_error import DoesNotFit
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _SPARING = (("arena", "weights"), ("weights",), ("arena",), ())
 

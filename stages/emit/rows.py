@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stages.lower.codegen.layers import LayerFunction, call
+from stages.lower.streaming.plan import StreamedGroup
 from stages.lower.streaming.schedule import RowLayer, RowTensor, has_unread_rows
 
 if TYPE_CHECKING:
     from stages.emit.model import Model
-    from stages.lower.streaming.plan import StreamedGroup
 
 _WIDTH = 108  # of a line, less its indentation
 _INDENT = 12

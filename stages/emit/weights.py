@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.lower.arena.planner import round_up
 from stages.lower.arena.regions import RegionCapacity, RegionOverflowError
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageConfig, StageError, Tool, error_at
 from stages.import_model.model_files import model_bytes, model_files, model_inputs, model_name
+from stages.ir.model_info import ModelInfo
 from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.sources import ModelSource
 from stages.ir.models.spec import FileModel, Incremental, NetworkSource, UrlModel, is_onnx
@@ -37,7 +38,7 @@ from stages.support.messages import escape
 if TYPE_CHECKING:
     from stages.import_model.chain import Joined
     from stages.import_model.normalize import Normalized
-    from stages.ir.model_info import ModelInfo
+
 
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 WINDOW = "window.tflite"

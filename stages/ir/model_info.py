@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from stages.ir.packed import widened
+from stages.support.lazy import np, npt
 
 # Name and bits of an element by the schema's TensorType; 0 bits: no fixed size.
 TYPES = {

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.support.messages import escape
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 
 _SHOWN = 6
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stages.ir.tensor_layout import Layout
+from stages.support.lazy import np, npt
 
 
-def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray[np.generic]:
+def pack(values: npt.NDArray[np.generic], layout: Layout, axes: str = "") -> npt.NDArray[np.generic]:
     """Return `values`, which are in logical order, in memory order.
 
     The result has the layout's physical shape and the type of the values, with zeros as block padding. For a layout
@@ -25,8 +23,8 @@ def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray
 
 
 def unpack(
-    memory: NDArray[np.generic], layout: Layout, shape: Sequence[int], axes: str = "", dtype: str = "int8"
-) -> NDArray[np.generic]:
+    memory: npt.NDArray[np.generic], layout: Layout, shape: Sequence[int], axes: str = "", dtype: str = "int8"
+) -> npt.NDArray[np.generic]:
     """Return the array of logical `shape` from `memory`, the inverse of `pack`.
 
     dtype  type of the result if the layout has bits
@@ -42,7 +40,7 @@ def limits(bits: int, *, signed: bool = True) -> tuple[int, int]:
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
-def bits_of(values: NDArray[np.generic]) -> int:
+def bits_of(values: npt.NDArray[np.generic]) -> int:
     """Return the bits that hold all of these integers, at least 1; signed: two's complement."""
     if not values.size:
         return 1
@@ -51,7 +49,7 @@ def bits_of(values: NDArray[np.generic]) -> int:
     return magnitude + 1 if np.issubdtype(values.dtype, np.signedinteger) else max(magnitude, 1)
 
 
-def as_in_file(values: NDArray[np.generic], added: int) -> NDArray[np.generic]:
+def as_in_file(values: npt.NDArray[np.generic], added: int) -> npt.NDArray[np.generic]:
     """Return values of a tensor as the imported file has them.
 
     added  `Tensor.added`: how much larger the values are than in the file
@@ -61,7 +59,7 @@ def as_in_file(values: NDArray[np.generic], added: int) -> NDArray[np.generic]:
     return np.asarray(values.astype(np.int16) - added, np.int8 if added > 0 else np.uint8)
 
 
-def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]:
+def _places(shape: Sequence[int], layout: Layout, axes: str) -> npt.NDArray[np.intp]:
     """Return the memory offset of each element."""
     places = np.zeros((), np.intp)
     for digit in layout.digits(shape, axes):
@@ -70,7 +68,7 @@ def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]
     return np.broadcast_to(places, tuple(shape))
 
 
-def narrowed(values: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
+def narrowed(values: npt.NDArray[np.generic], bits: int) -> npt.NDArray[np.uint8]:
     """Pack integers of `bits` each (1, 2 or 4) into bytes, first in the lowest bits.
 
     TFLite stores them like this. Raises ValueError for values out of range (signed types: from -2^(bits-1), others:
@@ -88,7 +86,7 @@ def narrowed(values: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
     return np.asarray((filled.reshape(-1, per_byte) << shifts).sum(1), np.uint8)
 
 
-def widened(memory: NDArray[np.uint8], bits: int, dtype: str = "int8") -> NDArray[np.generic]:
+def widened(memory: npt.NDArray[np.uint8], bits: int, dtype: str = "int8") -> npt.NDArray[np.generic]:
     """Unpack the bytes of `narrowed`, including the elements that pad the last byte."""
     values = (memory[:, None] >> np.arange(0, 8, bits)) & ((1 << bits) - 1)
     wide = values.reshape(-1).astype(np.int64)

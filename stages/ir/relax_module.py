@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.support.lazy import ir, relax, tvm
+
 if TYPE_CHECKING:
     from tvm import IRModule, relax
     from tvm.ir import GlobalVar
@@ -32,15 +34,11 @@ def save_module(module: IRModule, folder: Path) -> None:
 
     Functions are written in the order in which `main` calls them, so equal modules give equal bytes.
     """
-    import tvm
-
     (folder / FILE).write_text(tvm.ir.save_json(_in_call_order(module)))
 
 
 def load_module(folder: Path) -> IRModule:
     """Read the file of `save_module`. Raises ValueError if it is not a Relax module."""
-    import tvm
-
     module = tvm.ir.load_json((folder / FILE).read_text())
     if not isinstance(module, tvm.IRModule):
         raise ValueError(f"{folder / FILE} is not a Relax module")
@@ -83,8 +81,6 @@ def attributes(function: relax.Function) -> dict[str, Any]:
 
 def operator_calls(module: IRModule) -> Iterator[OperatorCall]:
     """Yield the operators in the order of execution."""
-    from tvm import ir, relax
-
     for block in module["main"].body.blocks:
         for binding in block.bindings:
             value = binding.value
@@ -106,7 +102,6 @@ def operator_calls(module: IRModule) -> Iterator[OperatorCall]:
 
 def operands_of(call: relax.Call) -> list[relax.Expr]:
     """Tensor operands of a call, also those inside tuples; no sizes, bounds and shapes."""
-    from tvm import relax
     from tvm.ir.expr import GenericConst
 
     operands = []
@@ -125,8 +120,6 @@ def build_function(
     `body` emits into the builder and returns the result. Its exceptions are raised after the builder is closed: TVM
     warns about unfinished builders.
     """
-    from tvm import relax
-
     builder, failure = relax.BlockBuilder(), None
     with builder.function(name, list(parameters), private=True):
         with builder.dataflow():
@@ -162,8 +155,6 @@ def build_main(
     `facts` are its attributes. Steps with several results return a tuple, which is unpacked. Several outputs are
     returned as a tuple.
     """
-    from tvm import relax
-
     values: dict[str, relax.Expr] = {name: relax.Var(name, type_) for name, type_ in inputs.items()}
     with builder.function("main", [values[name] for name in inputs]):
         with builder.dataflow():
@@ -184,8 +175,6 @@ def build_main(
 
 
 def _in_call_order(module: IRModule) -> IRModule:
-    import tvm
-
     order = ["main", *dict.fromkeys(call.symbol for call in operator_calls(module))]
     return tvm.IRModule({module.get_global_var(name): module[name] for name in order}, attrs=module.attrs)
 

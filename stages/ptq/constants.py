@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from stages.import_model.normalize.graph import one_graph
 from stages.ir.model_info import ModelInfo, TensorInfo
+from stages.support.lazy import schema
 
 
 def narrow_constants(info: ModelInfo) -> list[TensorInfo]:
@@ -16,8 +17,6 @@ def narrow_constants(info: ModelInfo) -> list[TensorInfo]:
 
 def with_float_constants(data: bytes, info: ModelInfo) -> bytes:
     """Return the file with its `narrow_constants` as float32."""
-    from ai_edge_litert import schema_py_generated as schema
-
     graph = one_graph(data, "the network", 0)
     for tensor in narrow_constants(info):
         replacement = graph.tensors[tensor.index]

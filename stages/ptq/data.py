@@ -7,21 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.base import StageError, error_at
+from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.samples.encoding import decoded, stored_as
 from stages.ir.samples.files import Port, inferences_in, read_inferences, read_labels
 from stages.ir.samples.named import Place, blamed, files_named
 from stages.ir.samples.wav import audio_of
 from stages.quantize.options import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
+from stages.support.lazy import np
 from stages.support.options.encoding import Encoding
 from stages.support.system.pathname import located
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from stages.ir.model_info import ModelInfo, TensorInfo
 
 _AT: Place = ("stages", "quantize")
 MOST_SAMPLES = 500  # default for files
@@ -141,8 +137,6 @@ def _sampled(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]
 
     The same seed gives the same numbers.
     """
-    import numpy as np
-
     stream, samples = np.random.PCG64(random.seed), []
     for number in range(count):
         inputs = []

@@ -25,6 +25,7 @@ from stages.ir.models.tflite_reader import builtin_name
 from stages.ir.operators.table import OPERATORS
 from stages.ptq.observe import Range
 from stages.ptq.precision import Precisions
+from stages.support.lazy import schema
 
 ALIKE = frozenset({
     "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "EXPAND_DIMS", "PADV2", "REDUCE_MAX", "REVERSE_V2", "SPACE_TO_BATCH_ND",
@@ -92,8 +93,6 @@ class _GraphEditor:
     """Edits the library's graph."""
 
     def __init__(self, graph: OneGraph, ranges: Mapping[str, Range]) -> None:
-        from ai_edge_litert import schema_py_generated as schema
-
         self.graph, self.ranges, self.schema = graph, ranges, schema
         self.types = {
             value: name.lower() for name, value in vars(schema.TensorType).items() if not name.startswith("_")

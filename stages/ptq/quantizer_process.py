@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any
 
+from stages.support.lazy import np
+
 
 def main() -> int:
     """Return exit code 0, or 1 with the reason on the last line of stderr."""
@@ -29,7 +31,6 @@ def main() -> int:
 
 def quantized(model: bytes, request: dict[str, Any]) -> bytes:
     """Return the quantized file. The last rule that matches an operator wins."""
-    import numpy as np
     from ai_edge_quantizer import qtyping, quantizer
 
     granularity = qtyping.QuantGranularity

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.base import StageError, error_at
 from stages.ir.samples.encoding import in_network_types, stored_as
@@ -16,12 +16,10 @@ from stages.ir.samples.label_times import Label, is_over_time, read_label_times
 from stages.ir.samples.named import Place, blamed, files_named
 from stages.ir.samples.wav import Audio, audio_of, is_wav, seconds_of, windows_in
 from stages.simulate.config import InputsConfig
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.options.encoding import Encoding
 from stages.support.system.pathname import located
-
-if TYPE_CHECKING:
-    import numpy as np
 
 LABELS = "labels"
 MANY_RUNS = 10_000  # inferences of WAV files, from which the run warns
@@ -78,8 +76,6 @@ def make_inputs(
 
     Raises StageError if there are no inputs, or a file does not fit the network's inputs.
     """
-    import numpy as np
-
     inferences: list[Inference] = []
     steps = range((config.steps or fill + STEPS) if stateful else 1)
     for index in range(config.random):
@@ -211,8 +207,6 @@ def recordings(
 
 def _range(port: Port) -> tuple[Any, Any]:
     """Return the lowest and the highest value of an input."""
-    import numpy as np
-
     dtype = np.dtype(port["dtype"])
     if dtype.kind == "b":
         return False, True
@@ -225,8 +219,6 @@ def _range(port: Port) -> tuple[Any, Any]:
 
 
 def _random(port: Port, generator: np.random.Generator) -> np.ndarray:
-    import numpy as np
-
     low, high = _range(port)
     if np.dtype(port["dtype"]).kind == "f":
         return np.asarray(generator.uniform(low, high, port["shape"])).astype(port["dtype"])

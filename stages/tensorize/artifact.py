@@ -6,13 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.ir.graph import Graph
+from stages.support.lazy import np, tvm
 from stages.tensorize.plan import TensorizePlan
-
-if TYPE_CHECKING:
-    import numpy as np
 
 TIR = "tir.json"
 WEIGHTS = "weights.npz"
@@ -33,9 +31,6 @@ class Tensorized:
 
 def save(artifact: Tensorized, folder: Path) -> None:
     """Write the artifact to `folder`. Equal content gives equal bytes."""
-    import numpy as np
-    import tvm
-
     artifact.plan.save(folder)
     artifact.graph.save(folder)
     module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in artifact.functions.items()})
@@ -46,9 +41,6 @@ def save(artifact: Tensorized, folder: Path) -> None:
 
 def load(folder: Path) -> Tensorized:
     """Return the artifact that `save` wrote."""
-    import numpy as np
-    import tvm
-
     module = tvm.ir.load_json((folder / TIR).read_text())
     with np.load(folder / WEIGHTS) as npz:
         weights = {key: npz[key] for key in npz.files}

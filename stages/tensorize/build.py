@@ -29,6 +29,7 @@ from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.simplify import simplified
 from stages.lower.simplify.windows_as_state import with_windows_as_state
+from stages.support.lazy import tvm
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import Chosen, choose_kernels, with_estimates
@@ -178,8 +179,6 @@ def _float_module(source: Path) -> Any:
     path = source / "float.json"
     if not path.is_file():
         return None
-    import tvm
-
     return tvm.ir.load_json(path.read_text())
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from stages.ir.graph import Graph, LayerView
 from stages.ir.operators.floats import Float
 from stages.lower.offload.plan import Offload
+from stages.lower.streaming.plan import StreamedGroup, Streaming
 from stages.tensorize.engine_alternatives import with_engine_alternatives
+from stages.tensorize.plan import Alternative
 from stages.tensorize.rom_tradeoff import with_rom_tradeoff
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
-    from stages.lower.streaming.plan import StreamedGroup, Streaming
     from stages.tensorize.pass_context import PassContext
-    from stages.tensorize.plan import Alternative
     from stages.tensorize.rom import Rom
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from tvm import relax
 
 from stages.ir.operators.floats import FloatRows
 from stages.ir.relax_module import build_function
-
-if TYPE_CHECKING:
-    from tvm import relax
 
 
 def band_function(function: relax.Function, window: FloatRows, rows: int) -> relax.Function:
@@ -16,8 +15,6 @@ def band_function(function: relax.Function, window: FloatRows, rows: int) -> rel
 
     Its arithmetic is that for whole images.
     """
-    from tvm import relax
-
     height = (rows - 1) * window.stride + window.size
     parameters = []
     for parameter in function.params:
@@ -44,8 +41,6 @@ def band_function(function: relax.Function, window: FloatRows, rows: int) -> rel
 
 
 def _without_vertical_padding(call: relax.Call, arguments: list[Any]) -> relax.Call:
-    from tvm import relax
-
     name, attrs = call.op.name, call.attrs
     if name == "relax.nn.pad":
         widths = [0 if place in (2, 3) else int(width) for place, width in enumerate(attrs.pad_width)]

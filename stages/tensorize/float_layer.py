@@ -7,14 +7,12 @@ between them are scratch of the layer.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.support.lazy import ir, np, relax, tvm
 from stages.tensorize.float_product import SCALAR, FloatUnit
 from stages.tensorize.float_schedule import schedule_float
 from stages.tensorize.plan import Step
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass
@@ -33,8 +31,6 @@ def lower_float(function: Any, name: str, unit: FloatUnit = SCALAR) -> FloatLowe
     RuntimeError for a function that TVM does not legalize to TIR calls (an internal error: quantize accepts only known
     operators).
     """
-    import numpy as np
-
     legal = _legalize(function)
     main = legal["main"]
     roles: dict[Any, tuple[str, ...]] = {param: (f"input:{i}",) for i, param in enumerate(main.params)}
@@ -58,9 +54,6 @@ def lower_float(function: Any, name: str, unit: FloatUnit = SCALAR) -> FloatLowe
 
 def _legalize(function: Any) -> Any:
     """Return a module whose `main` only calls TIR functions, with element-wise consumers fused."""
-    import tvm
-    from tvm import relax
-
     passes = tvm.ir.transform.Sequential(
         [
             relax.transform.DecomposeOpsForInference(),
@@ -80,8 +73,6 @@ def _legalize(function: Any) -> Any:
 
 def _calls(main: Any) -> list[tuple[Any, Any]]:
     """Return (variable, call_tir) in order, without bindings that only rename."""
-    from tvm import ir, relax
-
     call_tir = ir.Op.get("relax.call_tir")
     calls = []
     for block in main.body.blocks:
@@ -96,8 +87,6 @@ def _calls(main: Any) -> list[tuple[Any, Any]]:
 
 def _renames(main: Any) -> list[tuple[Any, Any, int | None]]:
     """Return (variable, source, tuple element or None) of the bindings that only rename."""
-    from tvm import ir, relax
-
     renames: list[tuple[Any, Any, int | None]] = []
     for block in main.body.blocks:
         for binding in block.bindings:
@@ -111,8 +100,6 @@ def _renames(main: Any) -> list[tuple[Any, Any, int | None]]:
 
 def _assign_outputs(main: Any, calls: list[tuple[Any, Any]], roles: dict[Any, tuple[str, ...]]) -> None:
     """Assign roles to all variables: `output:i` for returned values, scratch for the others."""
-    from tvm import ir, relax
-
     computed = dict(calls)
     stands_for = {variable: (source, element) for variable, source, element in _renames(main)}
     for number, (variable, _) in enumerate(calls):
@@ -151,8 +138,6 @@ def _arity(variable: Any) -> int:
 
 
 def _role(argument: Any, roles: dict[Any, tuple[str, ...]], lowering: FloatLowering) -> tuple[str, ...]:
-    from tvm import ir
-
     if isinstance(argument, ir.expr.GenericConst):
         key = f"c{len(lowering.constants)}"
         lowering.constants[key] = argument.value.numpy()

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.support.lazy import ir, tirx, tvm_ffi
+
 HINT = "pragma_loop_partition_hint"
 """Annotation of loops whose first and last passes LoopPartition separates."""
 
@@ -75,7 +77,6 @@ class _Conditions:
 
     def of(self, statement: Any) -> Any:
         """Return the statement with conditions in place of choices."""
-        from tvm import tirx
         from tvm.s_tir import SBlockRealize
 
         kind = type(statement).__name__
@@ -89,8 +90,6 @@ class _Conditions:
         return self._loop(statement) if kind == "For" else statement
 
     def _loop(self, loop: Any) -> Any:
-        from tvm import ir, tirx
-
         self.analyzer.bind(loop.loop_var, ir.Range.from_min_extent(loop.min, loop.extent))
         body, is_block = self.of(loop.body), loop.kind == tirx.ForKind.UNROLLED
         if is_block:
@@ -104,8 +103,6 @@ class _Conditions:
 
     def _within(self, statement: Any, fits: Any, likely: bool = False) -> Any:
         """Return the statement under the pending conditions that fit."""
-        from tvm import tirx
-
         conditions = [condition for condition in self.pending if fits(condition)]
         self.pending = [condition for condition in self.pending if not fits(condition)]
         for condition in reversed(conditions):
@@ -114,9 +111,6 @@ class _Conditions:
 
     def _without_choice(self, realize: Any) -> Any:
         """Return the body of a block without choices, which become pending conditions."""
-        import tvm_ffi
-        from tvm import tirx
-
         places = dict(zip((v.var for v in realize.block.iter_vars), realize.iter_values, strict=True))
         choices: list[Any] = []
 
@@ -148,9 +142,6 @@ def _conjuncts(condition: Any) -> list[Any]:
 
 
 def _variables(expression: Any) -> list[Any]:
-    import tvm_ffi
-    from tvm import tirx
-
     variables: list[Any] = []
     tvm_ffi.structural_walk(expression, lambda node: variables.append(node) if isinstance(node, tirx.Var) else None)
     return variables

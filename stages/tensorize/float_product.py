@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np, tirx
 
 BLOCKS: tuple[tuple[int, int], ...] = (
     (4, 4), (2, 8), (1, 8), (3, 4), (4, 2), (2, 4), (4, 1), (1, 4), (2, 2), (3, 2), (1, 2), (3, 1), (2, 1), (1, 1)
@@ -85,8 +84,6 @@ class Packing:
 
     def pack(self, array: np.ndarray) -> np.ndarray:
         """Return the constant as the scheduled function reads it."""
-        import numpy as np
-
         columns = np.moveaxis(array, self.axis, 0)
         panels = columns.reshape(-1, self.width, *columns.shape[1:])
         return np.ascontiguousarray(np.moveaxis(panels, 1, -1))
@@ -94,8 +91,6 @@ class Packing:
 
 def find_product(block: Any) -> Product | None:
     """Return the product that a reduction block (tirx.SBlock) computes, or None."""
-    from tvm import tirx
-
     if len(block.reads) != 2:
         return None
     spatial = [v.var for v in block.iter_vars if int(v.iter_type) == tirx.IterVar.DataPar]

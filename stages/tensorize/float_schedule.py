@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from stages.support.lazy import s_tir, tirx, tvm, tvm_ffi
 from stages.tensorize.float_padding import HINT, is_padding, is_sum, without_padding
 from stages.tensorize.float_product import BLOCKS, SCALAR, FloatUnit, Packing, find_product, product_block
 from stages.tensorize.float_vectors import with_float_vectors
@@ -35,9 +36,6 @@ def schedule_float(
     constants  positions of constant parameters. Constants with a packing must be packed accordingly
     finite     all constants are finite, so sums may skip padding
     """
-    import tvm
-    from tvm import s_tir
-
     sch = s_tir.Schedule(tvm.IRModule({"main": func}))
     skips = False
     for block in _blocks(sch):
@@ -78,15 +76,12 @@ def _is_reduction(sch: Any, block: Any) -> bool:
 
 def _kinds(sch: Any, block: Any) -> list[str]:
     """Return 'spatial', 'reduce' or 'other' for each axis of the block."""
-    from tvm import tirx
-
     names = {tirx.IterVar.DataPar: "spatial", tirx.IterVar.CommReduce: "reduce"}
     return [names.get(int(v.iter_type), "other") for v in sch.get(block).iter_vars]
 
 
 def _pads(sch: Any, block: Any) -> bool:
     """Return whether the block computes its value under a condition, as padding does."""
-    import tvm_ffi
     from tvm.ir import Call
 
     conditions = []
@@ -169,9 +164,6 @@ def _is_vectorized(sch: Any, block: Any, unit: FloatUnit) -> bool:
 
 def _compares(sch: Any, block: Any) -> bool:
     """Return whether the block computes maxima or minima."""
-    import tvm_ffi
-    from tvm import tirx
-
     extremes = []
     tvm_ffi.structural_walk(
         sch.get(block).body, lambda node: extremes.append(node) if isinstance(node, tirx.Max | tirx.Min) else None
@@ -230,9 +222,6 @@ def with_vector_extremes(func: Any) -> Any:
     """
     import math
 
-    import tvm_ffi
-    from tvm import tirx
-
     def replace(node: Any) -> Any:
         if isinstance(node, tirx.Max | tirx.Min) and str(node.ty.dtype) == "float32":
             constant = float(node.b.value) if isinstance(node.b, tirx.FloatImm) else math.nan
@@ -252,8 +241,6 @@ def with_late_extremes(func: Any) -> Any:
 
     `func` is a result of `with_vector_extremes`.
     """
-    import tvm_ffi
-    from tvm import tirx
     from tvm.s_tir import SBlock, SBlockRealize
 
     stores: list[Any] = []

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.support.lazy import tirx, tvm_ffi
+
 ATTRIBUTE = "floats"
 """Attribute of a PrimFunc: VECTORS or SCALAR. Functions without float arithmetic have none."""
 VECTORS, SCALAR = "vectors", "scalar"
@@ -39,8 +41,6 @@ def float_operations(func: Any) -> set[str]:
 
     Omits those that only move floats.
     """
-    import tvm_ffi
-    from tvm import tirx
     from tvm.ir import Call
 
     operations: set[str] = set()

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.targets.spec import Target
 from stages.ir.graph import Layer, LayerView, storage_of
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.tensorize.plan import Step
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from stages.backends.kernels.kernel import Kernel, Lowering
-    from stages.backends.targets.spec import Target
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ costs RAM for the layer's weights while the layer runs, and some instructions fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.ir.tensor_layout import UNPACK_INSTRUCTIONS
+from stages.support.lazy import np
 from stages.tensorize.plan import LayerPlan, Packable, Step
-
-if TYPE_CHECKING:
-    import numpy as np
 
 LEAST = 64
 """Minimum bytes of a constant to pack."""

@@ -14,6 +14,7 @@ from stages.ir.graph import Graph, Layer, LayerView
 from stages.ir.operators.conversions import Dequantize, Quantize
 from stages.ir.operators.floats import Float
 from stages.lower.offload.attach import attachment
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 from stages.tensorize.artifact import Tensorized
@@ -24,8 +25,6 @@ from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
 from stages.tensorize.schedule import schedule
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from stages.tensorize.choices import Band, Chosen
     from stages.tensorize.pass_context import PassContext
     from stages.tensorize.select import Choice

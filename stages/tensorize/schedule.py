@@ -7,20 +7,17 @@ refusal is the kernel's error: a RuntimeError with the names of kernel and layer
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stages.backends.kernels.kernel import Intrinsic, Lowering
+from stages.backends.kernels.kernel import Intrinsic, Lowering
+from stages.support.lazy import s_tir, tvm_ffi
 
 _serial = itertools.count()
 
 
 def schedule(lowering: Lowering, kernel: str, layer: str) -> Any:
     """Return the lowering's workload as a PrimFunc whose intrinsic blocks are calls."""
-    from tvm import s_tir
-
     workload, blocks = _number_blocks(lowering.workload, [intrinsic.block for intrinsic in lowering.intrinsics])
     sch = s_tir.Schedule(workload)
     for intrinsic in lowering.intrinsics:
@@ -41,9 +38,6 @@ def _number_blocks(workload: Any, block_names: Sequence[str]) -> tuple[Any, dict
 
     A loop nest may contain several blocks of one name.
     """
-    import tvm_ffi
-    from tvm import s_tir
-
     names: dict[str, list[str]] = {name: [] for name in block_names}
 
     def rename(block: Any) -> Any:
@@ -57,8 +51,6 @@ def _number_blocks(workload: Any, block_names: Sequence[str]) -> tuple[Any, dict
 
 
 def _with_name(block: Any, name: str) -> Any:
-    from tvm import s_tir
-
     if block.name_hint == name:
         return block
     return s_tir.SBlock(

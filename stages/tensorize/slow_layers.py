@@ -17,6 +17,7 @@ from stages.ir.operators.lstm import Lstm
 from stages.ir.operators.matmul import BatchMatmul
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.operators.wide_lstm import WideLstm
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 from stages.tensorize.pass_context import PassContext
@@ -91,8 +92,6 @@ def _unusual(view: LayerView) -> Iterator[str]:
 
 def _usual(view: LayerView) -> LayerView:
     """Return the layer with usual parameters. Its constants are arbitrary."""
-    import numpy as np
-
     op, out = view.op, view.outputs[0]
     if isinstance(op, WideLstm):
         return _usual_lstm(view, op)
@@ -122,8 +121,6 @@ def _usual(view: LayerView) -> LayerView:
 
 def _usual_lstm(view: LayerView, op: WideLstm) -> LayerView:
     """Return the LSTM on int8. Its cells have 16 bits in any case."""
-    import numpy as np
-
     scales = ((_HALF, _SHIFT),) * 4
     eight = Lstm(
         depth=op.depth,

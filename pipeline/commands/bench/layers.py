@@ -35,18 +35,18 @@ from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets, unknown_target_error
 from pipeline.runs.workspace import Workspace
+from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, render
+from stages.backends.targets.spec import Target
 from stages.base import StageError
+from stages.ir.models.spec import OpModel
 from stages.support.messages import escape
 from stages.support.system.atomic_write import check_writable
 
 if TYPE_CHECKING:
     from pipeline.commands.sampling import Sampling
-    from pipeline.terminal.progress import ProgressDisplay
-    from stages.backends.targets.spec import Target
     from stages.delivery.bench.choice_quality import ChoiceQuality
     from stages.delivery.bench.networks import Network
-    from stages.ir.models.spec import OpModel
     from stages.layout.rules import LayoutConfig
     from stages.tensorize.config import TensorizeConfig
 

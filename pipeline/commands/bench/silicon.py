@@ -30,8 +30,9 @@ from pipeline.runs.cache import StoreCache
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
+from stages.backends.targets.spec import Target
 from stages.backends.timing.accuracy import FILE
-from stages.backends.timing.silicon import CLOSED, FIRMLINE, RESET
+from stages.backends.timing.silicon import CLOSED, FIRMLINE, RESET, Measurement, Silicon
 from stages.base import StageError
 from stages.delivery.bench.silicon import PUBLISHED
 from stages.delivery.bench.silicon.compilers import uses_clang
@@ -40,8 +41,6 @@ from stages.support.messages import escape
 from stages.support.system.atomic_write import check_writable
 
 if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.backends.timing.silicon import Measurement, Silicon
     from stages.delivery.bench.silicon.run import Result
 
 _COLUMNS = ("chip", "target", "run", "variant", "options", "instructions", "predicted", "published", "error", "kind")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.commands.fit.request import request_of
 from pipeline.errors import PipelineError
@@ -16,13 +16,11 @@ from pipeline.plugins.registry import registry_of
 from pipeline.recipes.silicon import load_silicon
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.session import Session
+from pipeline.runs.workspace import Workspace
 from pipeline.terminal.table import Table
+from stages.backends.targets.spec import Target
 from stages.backends.timing.silicon import CLOSED
 from stages.report.estimate import amount, energy_text, estimated_cycles, short
-
-if TYPE_CHECKING:
-    from pipeline.runs.workspace import Workspace
-    from stages.backends.targets.spec import Target
 
 #: Networks of the zoo, by their names in MLPerf Tiny.
 NETWORKS = {

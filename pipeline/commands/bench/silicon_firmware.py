@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError
 from pipeline.runs.cache import StoreCache
 from pipeline.runs.session import Session
+from pipeline.runs.workspace import Workspace
+from stages.backends.timing.silicon import Measurement
 from stages.base import StageError
-
-if TYPE_CHECKING:
-    from pipeline.runs.workspace import Workspace
-    from stages.backends.timing.silicon import Measurement
 
 _NEXT = re.compile(r" (?=(?:set|model)=)")
 _LAST = "simulate"

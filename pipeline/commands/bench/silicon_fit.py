@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import Table
 from stages.backends.targets.load import family_files
+from stages.backends.targets.spec import Target
 from stages.backends.targets.timing import TimingModel, decoders
-from stages.backends.timing.fit import fit, with_values, written
+from stages.backends.timing.fit import CountedRun, fit, with_values, written
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    from stages.backends.targets.spec import Target
-    from stages.backends.timing.fit import CountedRun
 
 _COLUMNS = ("timing model", "parameter", "before", "fitted", "tried", "source")
 

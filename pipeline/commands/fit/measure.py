@@ -15,13 +15,19 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.fit.row import CRASHED, FITS, NOT_MEASURED, REFUSED, TOO_LARGE, Row, needs
 from pipeline.commands.report_errors import wants_traceback
 from pipeline.errors import PipelineError, RecipeError, StageFailed, StoreError, ToolError, describe_unexpected
+from pipeline.keys.planner import Action
+from pipeline.recipes.loader import LoadedRecipe
+from pipeline.runs.executor import Executor
 from pipeline.runs.session import Session
+from pipeline.runs.workspace import Workspace
 from stages.backends.targets.memory import Memory
+from stages.backends.targets.spec import Target
 from stages.compile.sizes import region_ends
 from stages.report.build import ram_bytes
 from stages.report.estimate import estimated_cycles
@@ -29,15 +35,8 @@ from stages.simulate.simulate import expected_instructions
 from stages.support.messages.stage_error import DoesNotFit
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.commands.fit.request import Request
-    from pipeline.keys.planner import Action
-    from pipeline.recipes.loader import LoadedRecipe
-    from pipeline.runs.executor import Executor
-    from pipeline.runs.workspace import Workspace
     from pipeline.terminal.progress import ProgressDisplay
-    from stages.backends.targets.spec import Target
 
 # A failure of these stages concerns the network, not the board.
 _OF_NETWORK = ("ptq", "import", "layout", "quantize")

@@ -6,27 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.commands.new_project import base_recipe
 from pipeline.commands.new_recipe import check_model, model_entry
 from pipeline.documents.overrides import Override
 from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.plugins.registry import Registry
+from pipeline.project import Project
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.recipe_files import is_path, recipe_names
 from pipeline.recipes.targets import load_targets
+from stages.backends.targets.spec import Target
 from stages.base import StageError
+from stages.ir.models.sources import ModelSource
 from stages.ir.models.spec import MODEL_FILES, is_onnx
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 from stages.support.options.names import as_name
 from stages.support.system.pathname import located
-
-if TYPE_CHECKING:
-    from pipeline.plugins.registry import Registry
-    from pipeline.project import Project
-    from stages.backends.targets.spec import Target
-    from stages.ir.models.sources import ModelSource
 
 _CALIBRATE = {"mode": "calibrate", "data": {"random": {}}}
 CALIBRATED = (

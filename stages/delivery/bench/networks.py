@@ -14,7 +14,6 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stages.backends.kernels import registry
 from stages.backends.targets.spec import Target
@@ -37,6 +36,7 @@ from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
 from stages.quantize.lower import lower_module
 from stages.simulate.firmware import run_firmware
+from stages.support.lazy import npt
 from stages.support.system.scratch import temporary_folder
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
@@ -47,7 +47,7 @@ from stages.tensorize.programs import plan_programs
 from stages.tensorize.select import Choice
 
 if TYPE_CHECKING:
-    Arrays = Mapping[str, NDArray[np.generic]]
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 _NETWORKS, _BYTES = 40, 6_000_000  # limits of one firmware
 _TVM = Lock()  # TVM is not thread-safe (stages.base.Stage.exclusive)
@@ -86,7 +86,7 @@ class Network:
         return random_inputs(self.graph, self.graph.inputs)
 
     @cached_property
-    def expected(self) -> list[NDArray[np.generic]]:
+    def expected(self) -> list[npt.NDArray[np.generic]]:
         """LiteRT's outputs for `inputs`, in the model's order."""
         return run_litert(self.model, [self.inputs[name] for name in self.graph.inputs])
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stages.import_model.incremental.rows import Range, Rows
+from stages.import_model.incremental.writer import Writer
 from stages.ir.arithmetic.sliding import extent, places, same_padding
 from stages.ir.model_info import OperatorInfo
-
-if TYPE_CHECKING:
-    from stages.import_model.incremental.writer import Writer
 
 _SAME, _VALID = 0, 1  # the schema's Padding
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")

@@ -19,6 +19,7 @@ from stages.base import StageError
 from stages.import_model.normalize.graph import OneGraph
 from stages.ir.models.tflite_reader import builtin_name
 from stages.ir.operators.table import OPERATORS
+from stages.support.lazy import schema
 from stages.support.messages.operator_error import operator_label
 
 
@@ -115,8 +116,6 @@ def _shape(graph: OneGraph, index: int) -> list[int]:
 
 def _tensor(graph: OneGraph, like: int, shape: Sequence[int], suffix: str) -> int:
     """Append a tensor with the type of another one; return its number."""
-    from ai_edge_litert import schema_py_generated as schema
-
     original = graph.tensors[like]
     name = (original.name or b"") + f"/{suffix}".encode()
     graph.tensors.append(schema.TensorT(name=name, type=original.type, shape=np.array(shape, np.int32), hasRank=True))
@@ -124,16 +123,12 @@ def _tensor(graph: OneGraph, like: int, shape: Sequence[int], suffix: str) -> in
 
 
 def _reverse(graph: OneGraph, source: int, result: int, axis: int) -> None:
-    from ai_edge_litert import schema_py_generated as schema
-
     graph.tensors.append(schema.TensorT(name=b"axis", type=schema.TensorType.INT32, hasRank=True))
     graph.make_constant({len(graph.tensors) - 1: np.array([axis], np.int32)})
     _append(graph, "REVERSE_V2", [source, len(graph.tensors) - 1], result, "ReverseV2Options", {})
 
 
 def _append(graph: OneGraph, op: str, inputs: Sequence[int], output: int, table: str, fields: dict[str, Any]) -> None:
-    from ai_edge_litert import schema_py_generated as schema
-
     code = getattr(schema.BuiltinOperator, op)
     version = 1 if op in (form.op for form in _FORMS.values()) else OPERATORS[op].litert.version
     graph.codes.append(schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version))

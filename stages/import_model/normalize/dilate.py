@@ -17,6 +17,7 @@ import numpy as np
 
 from stages.import_model.normalize.graph import OneGraph
 from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.support.lazy import schema
 
 _CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 _SAME, _VALID = 0, 1  # the schema's Padding
@@ -109,8 +110,6 @@ def _make_pad(graph: OneGraph, match: Dilated, shape: tuple[int, ...], info: Mod
 
     A new constant holds the amounts.
     """
-    from ai_edge_litert import schema_py_generated as schema
-
     operator, padded_tensor = graph.operators[match.before.index], match.before.outputs[0]
     amounts: Any = schema.TensorT(name=b"pads", type=schema.TensorType.INT32, hasRank=True)
     graph.tensors.append(amounts)

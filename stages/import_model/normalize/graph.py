@@ -13,6 +13,7 @@ from stages.base import StageError
 from stages.ir.models.graphs import Composite, composites
 from stages.ir.models.tflite_reader import buffers, opened, read
 from stages.ir.models.tflite_writer import finished
+from stages.support.lazy import schema
 
 _MOST_OPERATORS = 100_000  # nested composites can multiply without limit
 
@@ -62,8 +63,6 @@ class OneGraph:
 
     def pack(self, **fields: Any) -> bytes:
         """Return the graph as a TFLite file; `fields` are further fields of `ModelT`."""
-        from ai_edge_litert import schema_py_generated as schema
-
         used = sorted({tensor.buffer for tensor in self.tensors if len(self.buffers[tensor.buffer])})
         places = {number: place for place, number in enumerate(used, 1)}
         numbers = [tensor.buffer for tensor in self.tensors]
@@ -100,8 +99,6 @@ class _Flattening:
     """Copy a subgraph and the decompositions of its composites into a OneGraph."""
 
     def __init__(self, data: bytes, name: str, stored: list[memoryview]) -> None:
-        from ai_edge_litert import schema_py_generated as schema
-
         self._data, self._name, self._schema = data, name, schema
         self._model = schema.Model.GetRootAs(data, 0)
         codes = [self._model.OperatorCodes(index) for index in range(self._model.OperatorCodesLength())]

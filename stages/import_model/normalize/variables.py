@@ -25,6 +25,7 @@ from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.graph import OneGraph, one_graph
 from stages.ir.models.graphs import graphs
 from stages.ir.models.tflite_reader import builtin_name, read
+from stages.support.lazy import schema
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 
@@ -102,8 +103,6 @@ def _replace_variable(graph: OneGraph, handle: Name, variable: _Variable, name: 
 
 
 def _state(graph: OneGraph, handle: Name, like: Any, shape: Any) -> int:
-    from ai_edge_litert import schema_py_generated as schema
-
     name = b"/".join(part for part in handle if part)
     variable = schema.TensorT(name=name, shape=shape, type=like.type, isVariable=True, hasRank=True)
     variable.quantization = like.quantization
@@ -113,8 +112,6 @@ def _state(graph: OneGraph, handle: Name, like: Any, shape: Any) -> int:
 
 def _written(graph: OneGraph, state: int) -> int:
     """Append the result tensor of an ASSIGN_VARIABLE."""
-    from ai_edge_litert import schema_py_generated as schema
-
     state_tensor = graph.tensors[state]
     result = schema.TensorT(
         name=state_tensor.name + b"/written", shape=state_tensor.shape, type=state_tensor.type, hasRank=True

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stages.ir.models.tflite_reader import builtin_name
+from stages.support.lazy import schema
 
 # Newest version in LiteRT 2.3's list of reference kernels, and in that of its usual kernels.
 VERSIONS = {
@@ -49,8 +50,6 @@ def lower_versions(codes: Sequence[Any]) -> list[str]:
 
 def has_newer_versions(data: bytes) -> bool:
     """Return whether a sound file lists a version that only LiteRT's usual kernels accept."""
-    from ai_edge_litert import schema_py_generated as schema
-
     model = schema.Model.GetRootAs(data, 0)
     codes = [model.OperatorCodes(index) for index in range(model.OperatorCodesLength())]
     named = [(builtin_name(max(code.BuiltinCode(), code.DeprecatedBuiltinCode())), code.Version()) for code in codes]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import onnx
-
 from stages.base import StageError
+from stages.support.lazy import np, onnx
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 
@@ -28,9 +26,6 @@ def fix_constants(model: onnx.ModelProto, name: str, constants: Mapping[str, Num
 
     One number fills any shape. Raises StageError.
     """
-    import numpy as np
-    import onnx
-
     graph = model.graph
     for input_name, value in constants.items():
         check_name("input", input_name, [entry.name for entry in graph.input], name, "constants")
@@ -54,8 +49,6 @@ def fix_constants(model: onnx.ModelProto, name: str, constants: Mapping[str, Num
 
 def _typed(numbers: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, Any]:
     """Return the numbers as `dtype`, and the first that `dtype` cannot represent, or None."""
-    import numpy as np
-
     flat = numbers.reshape(-1)
     if dtype.kind not in "biuf":
         return numbers, flat[0]
@@ -102,6 +95,4 @@ def _mismatch(name: str, output: str, written: str, state: str, read: str) -> st
 
 
 def _type(elem_type: int) -> str:
-    import onnx
-
     return str(onnx.TensorProto.DataType.Name(elem_type)).lower()

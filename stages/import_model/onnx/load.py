@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import onnx
-
 from stages.base import StageError
 from stages.ir.models.onnx_external import external_tensors
 from stages.ir.models.onnx_parse import parsed
 from stages.ir.models.other_files import FILE
+from stages.support.lazy import onnx
 from stages.support.messages import escape
 from stages.support.messages.wording import several
 
@@ -35,8 +34,6 @@ def load(
     with a known condition. `states`, inputs by the outputs that write them, are checked. name: of the file, for
     messages. Raises StageError for an invalid file.
     """
-    import onnx
-
     from stages.import_model.onnx.branches import inline_known_branches
     from stages.import_model.onnx.ends import check_states, fix_constants
     from stages.import_model.onnx.float16 import widen
@@ -74,8 +71,6 @@ def _is_open_list(entry: onnx.ValueInfoProto, lists: Mapping[str, Sequence[int]]
 
 
 def _check_opset(model: onnx.ModelProto, name: str) -> None:
-    import onnx
-
     newest = onnx.defs.onnx_opset_version()
     for entry in model.opset_import:
         if entry.domain in ("", "ai.onnx") and not _OLDEST <= entry.version <= newest:
@@ -175,8 +170,6 @@ def _check_shape(entry: onnx.ValueInfoProto, sizes: Sequence[int], name: str) ->
 
 def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """Return the model with inferred output shapes. Raises StageError."""
-    import onnx
-
     from stages.import_model.onnx.unregistered import refuse_unregistered
 
     if all(output.type.tensor_type.HasField("shape") for output in model.graph.output):

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import hashlib
 
-import numpy as np
-import numpy.typing as npt
-
 from stages.ir.arithmetic.sliding import places, same_padding, tapped
 from stages.ir.arrays import Array
+from stages.support.lazy import np, npt
 
 Pair = tuple[int, int]
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,6 @@ class PhaseAxis:
 
 def phase_weights(weights: Array, rows: list[int], columns: list[int], fill: Any) -> Array:
     """Return the weights OHWI of one phase, `fill` where a tap is -1."""
-    import numpy as np
-
     channels, _, _, depth = weights.shape
     selected = np.full((channels, len(rows), len(columns), depth), fill, dtype=weights.dtype)
     for to_row, row in enumerate(rows):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from stages.ir.layers import Layer, LayerView, Tensor
 from stages.ir.operators.table import layer_of
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 FORMAT = 1
 
@@ -62,8 +60,6 @@ class Graph:
 
         The constant `begin` of a layer that writes it, else `Tensor.initial`.
         """
-        import numpy as np
-
         for layer in self.layers:
             if name in layer.state and "begin" in layer.constants:
                 return self.constants[layer.constants["begin"]]
@@ -72,8 +68,6 @@ class Graph:
 
     def save(self, folder: Path) -> None:
         """Write graph.json and constants.npz; equal graphs give equal bytes."""
-        import numpy as np
-
         file = _File(tensors=list(self.tensors.values()), layers=self.layers, inputs=self.inputs, outputs=self.outputs)
         (folder / "graph.json").write_text(file.model_dump_json(indent=1) + "\n")
         constants: dict[str, Any] = {name: self.constants[name] for name in sorted(self.constants)}

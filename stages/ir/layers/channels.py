@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from stages.ir.arrays import Array
 from stages.ir.layers.tensor import Tensor
+from stages.support.lazy import np
 
 NEW = -1
 """In `LayerOp.carries`: the output's channel does not come from this input."""
@@ -34,16 +35,12 @@ class ValueRange:
     @classmethod
     def of_type(cls, tensor: Tensor) -> ValueRange:
         """All values of the tensor's integer type."""
-        import numpy as np
-
         limits, channels = np.iinfo(tensor.dtype), channels_of(tensor)
         return cls(np.full(channels, limits.min, np.int64), np.full(channels, limits.max, np.int64))
 
     @classmethod
     def of_values(cls, values: Array) -> ValueRange:
         """Range of an array in logical order."""
-        import numpy as np
-
         rows = values.reshape(-1, values.shape[-1] if values.ndim else 1).astype(np.int64)
         return cls(rows.min(axis=0), rows.max(axis=0))
 
@@ -53,14 +50,10 @@ class ValueRange:
 
     def spread(self, channels: int) -> ValueRange:
         """Range of `channels` channels, each of which may have the value of any of these."""
-        import numpy as np
-
         return ValueRange(np.full(channels, self.least.min()), np.full(channels, self.most.max()))
 
     def joined(self, other: ValueRange) -> ValueRange:
         """Union with another range."""
-        import numpy as np
-
         return ValueRange(np.minimum(self.least, other.least), np.maximum(self.most, other.most))
 
 
@@ -91,8 +84,6 @@ class Kept:
 
     @property
     def _gone(self) -> Array:
-        import numpy as np
-
         return np.setdiff1d(np.arange(len(self.values)), self.channels)
 
 
@@ -103,8 +94,6 @@ def channels_of(tensor: Tensor) -> int:
 
 def labels(*keys: Array) -> Array:
     """Label of each channel, int64[C]: equal where all keys, (C, ...), are equal."""
-    import numpy as np
-
     rows = np.concatenate([key.reshape(len(key), -1).astype(np.int64) for key in keys], axis=1)
     seen: dict[bytes, int] = {}
     return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
@@ -112,8 +101,6 @@ def labels(*keys: Array) -> Array:
 
 def summed(values: Array, channels: Array) -> Array:
     """Add up values (..., C) of channels with the same label, int64[C], in a fixed order."""
-    import numpy as np
-
     count = int(channels.max(initial=-1)) + 1
     if count == len(channels):
         return values

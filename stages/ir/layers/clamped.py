@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from stages.ir.arrays import Array
 from stages.ir.layers.layer import LayerOp, LayerView, Shifted
 from stages.ir.layers.rounding import ROUNDINGS
+from stages.ir.layers.tensor import Tensor
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
     from stages.ir.layers.channels import Kept, ValueRange
-    from stages.ir.layers.tensor import Tensor
 
 
 class Clamped(LayerOp):
@@ -50,8 +51,6 @@ class Clamped(LayerOp):
 
     def clamped(self, view: LayerView, scaled: Array) -> Array:
         """Add the zero point, clamp, and convert to the output's type."""
-        import numpy as np
-
         return np.clip(scaled + self.output_zero_point, self.act_min, self.act_max).astype(view.outputs[0].dtype)
 
     def terms(self, out: Tensor) -> int:
@@ -67,8 +66,6 @@ class Clamped(LayerOp):
 
         `requantized` is monotonic unless an int32 wraps. Then the range is the clamp's.
         """
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
         from stages.ir.layers.channels import ValueRange
 
@@ -81,8 +78,6 @@ class Clamped(LayerOp):
 
     def requantized(self, view: LayerView, total: Array) -> Array:
         """Requantize sums: add the bias as int32, scale per channel or by breakpoints, `clamped`."""
-        import numpy as np
-
         total = total + view.constant("bias").astype(np.int64) if view.has("bias") else total
         return self.clamped(view, ROUNDINGS[view.op.rounding].scaled(view, total))
 
@@ -117,8 +112,6 @@ class Window(Clamped):
 
         The image is padded with `value`.
         """
-        import numpy as np
-
         from stages.ir.arithmetic.sliding import tapped
 
         top, left, bottom, right = self.padding

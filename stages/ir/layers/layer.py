@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 from stages.ir.arrays import Array
 from stages.ir.layers.tensor import Tensor
 from stages.ir.tensor_layout import Layout
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from stages.ir.layers.channels import Kept, ValueRange
 
 
@@ -50,15 +49,18 @@ class LayerOp(BaseModel):
     by_element: ClassVar[bool] = False
     # Whether it treats all channels alike: equal channels in `carries` give equal outputs.
     uniform: ClassVar[bool] = False
-    # Name in rules and reports, if it is not `op`.
+    # Whether the output shifts by as much as all inputs do.
+    shifts_alike: ClassVar[bool] = False
+    # Name in rules and reports, or the field that has it.
     alias: ClassVar[str] = ""
+    named_by: ClassVar[str] = "op"
     if TYPE_CHECKING:
         op: str
 
     @property
     def named(self) -> str:
         """Name in rules and reports."""
-        return self.alias or self.op
+        return self.alias or str(getattr(self, self.named_by))
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -75,7 +77,8 @@ class LayerOp(BaseModel):
         Zero points shift too. `view` is the present layer. None if the arithmetic would change, as for functions of
         the type's bounds.
         """
-        return None if any((*inputs, output)) else Shifted(self)
+        is_same = {*inputs} == {output} if self.shifts_alike else not any((*inputs, output))
+        return Shifted(self) if is_same else None
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
         """Value range of the output's channels for inputs in these ranges, None if unknown."""
@@ -87,15 +90,13 @@ class LayerOp(BaseModel):
         A channel of the input and its channel of the output are removed together. (): sums over channels make new
         ones, and any may be removed. None: no channel may be removed.
         """
-        return None
+        return every_channel(view) if self.uniform else None
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
         """Labels of the output's channels, int64[C], equal for channels that are always equal.
 
         `inputs` are labels of the inputs' channels. None if unknown.
         """
-        import numpy as np
-
         from stages.ir.layers.channels import NEW, labels
 
         carried = self.carries(view) if self.uniform else None
@@ -230,8 +231,6 @@ def every_channel(view: LayerView) -> tuple[Array, ...]:
 
     Inputs of one channel are broadcast.
     """
-    import numpy as np
-
     from stages.ir.layers.channels import NEW, channels_of
 
     channels = channels_of(view.outputs[0])

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
     from stages.ir.layers.layer import LayerView
@@ -41,8 +42,6 @@ def _multiplied(view: LayerView, sums: Array) -> Array:
 
 
 def _stepped(view: LayerView, sums: Array) -> Array:
-    import numpy as np
-
     from stages.ir.arithmetic.fixed_point import by_steps, wrap
 
     sums, steps = wrap(sums), view.constant("steps")[view.constant("step_rows")]
@@ -56,8 +55,6 @@ def _wide(view: LayerView, sums: Array) -> Array:
 
 
 def _real(view: LayerView, sums: Array) -> Array:
-    import numpy as np
-
     from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 
     return round_half_away(np.clip(sums * view.constant("real"), INT32_MIN, INT32_MAX)).astype(np.int64)

@@ -12,14 +12,12 @@ import mmap
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.support.lazy import onnx
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several
-
-if TYPE_CHECKING:
-    import onnx
 
 _MOST = 10_000  # files
 _TOGETHER = "Put it there, or merge all into one file: onnx.save(onnx.load('net.onnx'), 'whole.onnx')."
@@ -88,8 +86,6 @@ def _beside(path: Path, name: str) -> Path:
 
 def external_tensors(message: Any) -> Iterator[onnx.TensorProto]:
     """Yield every tensor of an `onnx` message whose values are in another file."""
-    import onnx
-
     waiting = deque([message])
     while waiting:
         part = waiting.popleft()
@@ -112,7 +108,6 @@ def whole(data: bytes, files: Mapping[str, Path], name: str) -> bytes:
 
     files  by their names in the ONNX file
     """
-    import onnx
     from google.protobuf.message import DecodeError
 
     try:

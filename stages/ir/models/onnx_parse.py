@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.ir.models.other_files import FILE, not_onnx
+from stages.support.lazy import onnx
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
-
-if TYPE_CHECKING:
-    import onnx
 
 _MOST = 2**31 - 1  # of one size: TFLite stores sizes in 32 bits
 _STANDARD = ("", "ai.onnx", "com.microsoft")  # operators of other domains may have bytes as attributes
@@ -23,7 +21,6 @@ def parsed(data: bytes, name: str) -> onnx.ModelProto:
     Raises StageError, naming the file as `name`, for other files, graphs without operators, texts that are not UTF-8
     (protobuf returns these as bytes), and sizes beyond 32 bits.
     """
-    import onnx
     from google.protobuf.message import DecodeError
 
     try:

@@ -12,6 +12,7 @@ from stages.ir.model_info import OperatorInfo, Options, TensorInfo
 from stages.ir.models.tflite_writer import BuildError, Tensor
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.table import OPERATORS
+from stages.support.lazy import schema
 
 _NO_SCALE = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
 
@@ -60,7 +61,5 @@ def _described(tensor: Tensor) -> TensorInfo:
 @cache
 def _names(table: Table) -> dict[str, str]:
     """Return the options table's fields by their schema names; both are in schema order."""
-    from ai_edge_litert import schema_py_generated as schema
-
     schema_fields = vars(getattr(schema, f"{table.name}T")())
     return dict(zip(schema_fields, (name for name, _ in table.kinds if name), strict=False))

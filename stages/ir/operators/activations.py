@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import exp, expm1, inf
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from stages.ir.layers import Array, LayerOp, LayerView, Shifted, every_channel
+from stages.ir.layers import Array, LayerOp, LayerView, Shifted
 from stages.ir.layers.channels import ValueRange
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.declaration import COMPUTED, FLOAT, WIDE, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.functions16 import Leaky, Lines
 from stages.ir.operators.interpolated import Interpolated
@@ -15,9 +16,7 @@ from stages.ir.operators.operation import Operation, Shape, Table
 from stages.ir.operators.raw_integers import RawInteger
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 from stages.ir.operators.wide_sqrt import WideSqrt
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np, relax
 
 
 def same_shape(operation: Operation) -> list[Shape]:
@@ -35,12 +34,8 @@ class Activation(LayerOp):
 
     uniform: ClassVar[bool] = True
     op: Literal["activation"] = "activation"
+    named_by: ClassVar[str] = "function"
     function: str
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.function
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -52,28 +47,18 @@ class Activation(LayerOp):
         """The table is in the order of the input's values, so only its entries change."""
         if not output:
             return Shifted(self)
-        import numpy as np
-
         moved = view.constant("table").astype(np.int64) + output
         return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the table entries between the bounds; the function need not be monotonic."""
-        import numpy as np
-
         (x,), table = inputs, view.constant("table").astype(np.int64)
         first = int(np.iinfo(view.inputs[0].dtype).min)
         rows = [table[low - first : high - first + 1] for low, high in zip(x.least, x.most, strict=True)]
         return ValueRange(np.array([row.min() for row in rows]), np.array([row.max() for row in rows]))
 
-    def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each output channel depends on the same input channel only."""
-        return every_channel(view)
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Look up each input in the table."""
-        import numpy as np
-
         (x,) = inputs
         return view.constant("table")[x.astype(np.int64) - int(np.iinfo(x.dtype).min)]
 
@@ -141,8 +126,6 @@ def _called(name: str) -> Callable[[Any], Any]:
     """Body that is one Relax operator."""
 
     def body(x: Any) -> Any:
-        from tvm import relax
-
         return getattr(relax.op, name)(x)
 
     return body
@@ -150,8 +133,6 @@ def _called(name: str) -> Callable[[Any], Any]:
 
 def _elu(x: Any) -> Any:
     """max(x, 0) + min(exp(x) - 1, 0)."""
-    from tvm import relax
-
     zero, unit = relax.const(0.0, "float32"), relax.const(1.0, "float32")
     below = relax.op.minimum(relax.op.subtract(relax.op.exp(x), unit), zero)
     return relax.op.add(relax.op.maximum(x, zero), below)
@@ -159,8 +140,6 @@ def _elu(x: Any) -> Any:
 
 def _gelu(x: Any) -> Any:
     """Either form; the options decide which one the table has."""
-    from tvm import relax
-
     return relax.op.nn.gelu(x)
 
 

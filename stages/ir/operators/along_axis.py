@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
 from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 _OUTPUTS = {2: "int32", 4: "int64"}  # by the schema's TensorType
 
@@ -34,8 +33,6 @@ class ArgExtreme(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the indices in the output's type."""
-        import numpy as np
-
         extreme = np.argmax if self.is_max else np.argmin
         return extreme(inputs[0], axis=self.axis).astype(view.outputs[0].dtype)
 
@@ -51,8 +48,6 @@ class Cumsum(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Add elements one by one, in the input's type."""
-        import numpy as np
-
         x = np.moveaxis(inputs[0], self.axis, 0)
         if self.reverse:
             x = x[::-1]
@@ -87,8 +82,6 @@ def _cumsum(operation: Operation) -> list[Shape]:
 
 
 def _arg_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
-    import numpy as np
-
     b, name, axis = model.builder, model.spec.op, model.spec.axis % len(x.shape)
     out = b.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int32")
     inputs = [x, b.constant(f"{name}/axis", np.array([axis], np.int32))]

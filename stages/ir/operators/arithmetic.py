@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, every_channel
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding
 from stages.ir.layers.channels import ValueRange
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.declaration import FLOAT, NUMBERS, WIDE, Legalization, Operator, Quantization, Tensors
 from stages.ir.operators.functions16 import PowerOfTwoSum
@@ -17,9 +18,7 @@ from stages.ir.operators.int32 import WideInteger
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 from stages.ir.operators.wide_div import WideDiv
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np, relax
 
 
 def broadcast(first: Shape, second: Shape) -> Shape | None:
@@ -43,8 +42,6 @@ def binary_shape(operation: Operation) -> list[Shape]:
 
 
 def _between(ends: Sequence[Array]) -> ValueRange:
-    import numpy as np
-
     return ValueRange(np.min(ends, axis=0).astype(np.int64), np.max(ends, axis=0).astype(np.int64))
 
 
@@ -84,13 +81,7 @@ class Add(Clamped):
         low, high = (b.least, b.most) if self.sign > 0 else (b.most, b.least)
         return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
 
-    def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each output channel depends on the same channel of both inputs only."""
-        return every_channel(view)
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
 
         if self.rounding == "floor":
@@ -133,13 +124,7 @@ class Mul(Clamped):
         a, b = ((x.least, x.most) for x in inputs)
         return _between([self.compute(view, x, y) for x in a for y in b])
 
-    def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each output channel depends on the same channel of both inputs only."""
-        return every_channel(view)
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
@@ -152,6 +137,7 @@ class Extremum(LayerOp):
     """The larger or smaller of two raw integers, with broadcasting."""
 
     by_element: ClassVar[bool] = True
+    shifts_alike: ClassVar[bool] = True
     op: Literal["maximum", "minimum"]
 
     @property
@@ -159,14 +145,8 @@ class Extremum(LayerOp):
         """True if it computes the larger element."""
         return self.op == "maximum"
 
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None unless all integers shift alike."""
-        return Shifted(self) if {*inputs} == {output} else None
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the maximum or minimum."""
-        import numpy as np
-
         return (np.maximum if self.is_max else np.minimum)(*inputs)
 
 
@@ -187,8 +167,6 @@ class SquaredDifference(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         first, second = (
@@ -221,8 +199,6 @@ class Div(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot, saturating_rounding_doubling_high_mul, wrap
 
         value, divisor = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
@@ -295,16 +271,12 @@ def _called(name: str) -> Callable[[Any, Any], Any]:
     """Return a function that builds a call of the Relax operator `name`."""
 
     def body(a: Any, b: Any) -> Any:
-        from tvm import relax
-
         return getattr(relax.op, name)(a, b)
 
     return body
 
 
 def _squared_difference(a: Any, b: Any) -> Any:
-    from tvm import relax
-
     return relax.op.square(relax.op.subtract(a, b))
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING
 
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.declaration import MOVED, Legalization, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 
 def _space_to_batch(operation: Operation) -> list[Shape]:
@@ -69,8 +67,6 @@ def _model(name: str) -> SingleOperatorModel:
     """Blocks of 2 along each axis, without padding."""
 
     def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
-        import numpy as np
-
         places, b = len(x.shape) - 2, model.builder
         block = b.constant(f"{model.spec.op}/block", np.full(places, 2, np.int32))
         around = b.constant(f"{model.spec.op}/around", np.asarray(model.spec.pads or [(0, 0)] * places, np.int32))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Table
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 
 class Cast(LayerOp):
@@ -25,8 +24,6 @@ class Cast(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Convert to the output's type."""
-        import numpy as np
-
         (x,), dtype = inputs, view.outputs[0].dtype
         if x.dtype != np.float32 or dtype in ("float32", "bool"):
             return x.astype(dtype)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.activations import same_shape
 from stages.ir.operators.arithmetic import binary_shape, broadcast
@@ -20,9 +21,7 @@ from stages.ir.operators.declaration import (
 )
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 BOOL = ("bool",)
 LEFT_SHIFT = 8  # of 8-bit operands, before rescaling
@@ -61,8 +60,6 @@ class Comparison(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the comparison of the rescaled operands."""
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         if is_scaled(self.op, view.inputs[0].dtype):
@@ -82,8 +79,6 @@ class Logic(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the result as bool."""
-        import numpy as np
-
         return getattr(np, self.op)(*inputs)
 
 
@@ -95,8 +90,6 @@ class Select(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the selected elements."""
-        import numpy as np
-
         return np.where(*inputs)
 
 

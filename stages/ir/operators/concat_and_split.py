@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import Array, LayerOp, LayerView, Shifted, every_channel
+from stages.ir.layers import Array, LayerOp, LayerView, every_channel
 from stages.ir.layers.channels import NEW, ValueRange, channels_of, labels
+from stages.ir.model_info import FileTensor, TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of
 from stages.ir.operators.declaration import MANY, MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor, TensorInfo
+from stages.support.lazy import np
 
 _CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
 _PACK = Table("PackOptions", "values_count:int axis:int")
@@ -107,26 +106,19 @@ class Concatenation(LayerOp):
     """
 
     uniform: ClassVar[bool] = True
+    shifts_alike: ClassVar[bool] = True
     op: Literal["concatenation"] = "concatenation"
     any_type: ClassVar[bool] = True
     axis: int
 
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None unless all integers shift alike."""
-        return Shifted(self) if set(inputs) == {output} else None
-
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """The inputs' ranges in order if channels are joined, else their union."""
-        import numpy as np
-
         if self.axis % len(view.outputs[0].shape) == len(view.outputs[0].shape) - 1:
             return ValueRange(np.concatenate([x.least for x in inputs]), np.concatenate([x.most for x in inputs]))
         return reduce(ValueRange.joined, inputs)
 
     def carries(self, view: LayerView) -> tuple[Array, ...]:
         """Each output channel comes from one channel of one input, or of all."""
-        import numpy as np
-
         if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
             return every_channel(view)
         sizes = [channels_of(tensor) for tensor in view.inputs]
@@ -139,8 +131,6 @@ class Concatenation(LayerOp):
 
     def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
         """If channels are joined, only labels of channels of the same tensor are comparable."""
-        import numpy as np
-
         if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
             return super().alike(view, inputs)
         names = view.layer.inputs
@@ -151,8 +141,6 @@ class Concatenation(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Concatenate the inputs."""
-        import numpy as np
-
         return np.concatenate(inputs, axis=self.axis)
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:

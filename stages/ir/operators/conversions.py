@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, every_channel
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding
 from stages.ir.layers.channels import ValueRange
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.activations import same_shape, unary_model
 from stages.ir.operators.declaration import COMPUTED, NARROW, Legalization, Operator, Tensors
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 
 class Requantize(Clamped):
@@ -34,13 +33,7 @@ class Requantize(Clamped):
         least, most = (self.compute(view, bound).astype("int64") for bound in (inputs[0].least, inputs[0].most))
         return ValueRange(least, most)
 
-    def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each output channel depends on the same input channel only."""
-        return every_channel(view)
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         value = inputs[0].astype(np.int64) - self.input_zero_point
@@ -58,8 +51,6 @@ class Quantize(Clamped):
     halves: Literal["away", "even"] = "away"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import round_half_away
 
         ratio = inputs[0].astype(np.float32) / np.float32(self.scale)
@@ -77,8 +68,6 @@ class Dequantize(LayerOp):
     scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         return (inputs[0].astype(np.int32) - self.input_zero_point).astype(np.float32) * np.float32(self.scale)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,15 +31,11 @@ class Float(LayerOp):
     """
 
     op: Literal["float"] = "float"
+    named_by: ClassVar[str] = "kind"
     kind: str
     function: str
     macs: int = 0
     rows: FloatRows | None = None
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:

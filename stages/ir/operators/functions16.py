@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView
+from stages.support.lazy import np
 
 
 class Lines(LayerOp):
@@ -18,16 +19,10 @@ class Lines(LayerOp):
     """
 
     op: Literal["lines"] = "lines"
+    named_by: ClassVar[str] = "function"
     function: Literal["exp", "gelu", "log", "rsqrt"]
 
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.function
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         table, x = view.constant("table").astype(np.int64), inputs[0].astype(np.int64)
         entry = 256 + (x >> 7)
         slope = (table[entry + 1] - table[entry]).astype(np.int16).astype(np.int64)
@@ -41,6 +36,7 @@ class Leaky(Clamped):
     """
 
     op: Literal["leaky"] = "leaky"
+    named_by: ClassVar[str] = "function"
     function: Literal["leaky_relu", "abs"] = "leaky_relu"
     multiplier: int
     shift: int
@@ -48,14 +44,7 @@ class Leaky(Clamped):
     slope_shift: int
     sign: Literal[1, -1] = 1
 
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.function
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         x = inputs[0].astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView
+from stages.support.lazy import np
 
 
 class HalfEven(Clamped):
@@ -31,8 +32,6 @@ class HalfEven(Clamped):
         return self.op.removeprefix("even_")
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.pairs import halves_to_even
 
         first, second = (

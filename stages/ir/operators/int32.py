@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.support.lazy import np
 
 
 class WideInteger(LayerOp):
@@ -24,8 +25,6 @@ class WideInteger(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the result in int32."""
-        import numpy as np
-
         a, b = (x.astype(np.int64) for x in (*inputs, *([] if self.value is None else [np.array(self.value)])))
         if self.op == "int32_div":
             divisor = np.where(b == 0, 1, b)
@@ -49,8 +48,6 @@ class IntegerSteps(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the result of the last step."""
-        import numpy as np
-
         x = inputs[0].astype(np.int32)
         for name, constant in self.steps:
             x = WideInteger(op=f"int32_{name}", value=constant).compute(view, x)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.support.lazy import np
 
 _BITS = {"logistic": 9, "tanh": 8}
 _MOST = {"logistic": ((1 << 15) - 1) << 10, "tanh": ((1 << 16) - 1) << 8}
@@ -24,14 +25,10 @@ class Interpolated(LayerOp):
     """
 
     op: Literal["interpolated"] = "interpolated"
+    named_by: ClassVar[str] = "function"
     function: Literal["logistic", "tanh"]
     multiplier: int
     shift: int
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.function
 
     @property
     def bits(self) -> int:
@@ -44,8 +41,6 @@ class Interpolated(LayerOp):
         return _MOST[self.function]
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         table = view.constant("table").astype(np.int64)
         result = interpolate(table, inputs[0].astype(np.int64), self.multiplier, self.shift, self.function)
         return result.astype(np.int16)
@@ -53,8 +48,6 @@ class Interpolated(LayerOp):
 
 def interpolate(table: Array, x: Array, multiplier: int, shift: int, function: Literal["logistic", "tanh"]) -> Array:
     """The formula of `Interpolated`, for int64 within int16's range."""
-    import numpy as np
-
     bits, half = _BITS[function], 1 << shift >> 1
     scaled = (x * multiplier + half) >> shift
     size = np.abs(scaled)
@@ -86,8 +79,6 @@ class WideSoftmax(LayerOp):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         def looked_up(values: Any, role: str) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
 from stages.ir.operators.resizing import RESIZE_BILINEAR_OPTIONS, RESIZED_SIZES, resized
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 FRACTION_BITS = 10  # of a position, for int8
 
@@ -44,8 +43,6 @@ class ResizeBilinear(LayerOp):
         return result
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         total = self.weighted(view, inputs[0])
         if view.inputs[0].dtype == "uint8":
             return (total + np.float32(0.5)).astype(np.int32).astype(np.uint8)
@@ -65,8 +62,6 @@ class EvenResize(ResizeBilinear):
     zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.pairs import halves_to_even
 
         total = self.weighted(view, inputs[0]) - (self.zero_point << 2 * FRACTION_BITS)
@@ -75,14 +70,10 @@ class EvenResize(ResizeBilinear):
 
 def _unit_share(view: LayerView) -> Array:
     """1 as a share: an int64 or a float32."""
-    import numpy as np
-
     return np.asarray(np.float32(1) if view.inputs[0].dtype == "uint8" else np.int64(1 << FRACTION_BITS))
 
 
 def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
-    import numpy as np
-
     spec = model.spec
     size = model.builder.constant("size", np.array(spec.size, np.int32))
     options = {"alignCorners": spec.align_corners, "halfPixelCenters": spec.half_pixel_centers}

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.declaration import EIGHT_BITS, Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
     from stages.ir.arithmetic.mel import LogMel
-    from stages.ir.model_info import TensorInfo
 
 _ROLES = ("window", "edges", "ramps", "bias", "offset")
 _TYPES = {"window": "int32", "edges": "int32", "ramps": "int32", "bias": "int32", "offset": "int32"}
@@ -77,8 +78,6 @@ def _spectrum(formula: LogMel, x: Array) -> Array:
 
 
 def _features(x: Array, weights: Array, bias: Array, shift: Array, dtype: str) -> Array:
-    import numpy as np
-
     values, factors = x.astype(np.int64), weights.astype(np.int64)
     sums = values * factors[:, 0] if is_diagonal(x.shape, factors.shape) else values @ factors.T
     limits = np.iinfo(dtype)
@@ -107,8 +106,6 @@ def log_mel_of(options: Any) -> LogMelSpectrum:
 
 
 def _log_mel_shapes(operation: Operation) -> list[Shape]:
-    import numpy as np
-
     options = operation.flexbuffer
     if not isinstance(options, dict):
         raise Refused("has options that are not a dictionary")

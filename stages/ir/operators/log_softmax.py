@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import Array, LayerOp, LayerView, Shifted
+from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Tensors
 from stages.ir.operators.rows import last_axis
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 
 class LogSoftmax(LayerOp):
@@ -25,15 +23,10 @@ class LogSoftmax(LayerOp):
     RoundingDivideByPOT.
     """
 
+    shifts_alike: ClassVar[bool] = True  # the highest value of the type shifts with the output
     op: Literal["log_softmax"] = "log_softmax"
 
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """The highest value of the type shifts with the output."""
-        return Shifted(self) if inputs[0] == output else None
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
         from stages.ir.arithmetic.logarithm import natural_logarithm
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.multipliers import NoMultiplier, power_of_two
 from stages.ir.layers import Array, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.lstm_layers import LstmLayer, sigmoid
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
 from stages.ir.operators.wide_lstm import MOST_SHIFT, WideLstm, wide_lstm
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 GATES = ("input", "forget", "cell", "output")
 # Positions of the file's inputs, of four gates each, in the order of GATES.
@@ -191,8 +190,6 @@ class Lstm(LstmLayer):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the results of all steps, and the new states."""
-        import numpy as np
-
         shape = (-1, self.units)
         hidden, cell = states[0].reshape(shape).astype(np.int64), states[1].reshape(shape).astype(np.int64)
         results = []
@@ -205,8 +202,6 @@ class Lstm(LstmLayer):
         return np.ascontiguousarray(self.steps(np.stack(results).astype(np.int8))), new_states
 
     def _step(self, view: LayerView, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, rounding_divide_by_pot, wrap
         from stages.ir.arithmetic.sigmoid16 import HIGH, LOW, logistic16, tanh16
 
@@ -236,8 +231,6 @@ class FloatLstm(LstmLayer):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the results of all steps, and the new states."""
-        import numpy as np
-
         hidden, cell = (state.reshape(-1, self.units) for state in states)
         results = []
         for x in self.steps(inputs[0]):
@@ -257,8 +250,6 @@ class FloatLstm(LstmLayer):
 
 def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
     """Results and new states with int16 data."""
-    import numpy as np
-
     from stages.ir.arithmetic.sigmoid16 import sigmoid_table
 
     def present(positions: Sequence[int]) -> list[Array]:
@@ -271,8 +262,6 @@ def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
 
 def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Weights for which gates use their range without saturation; shape[0] is the steps."""
-    import numpy as np
-
     from stages.ir.arithmetic.exact import random_weights
 
     spec, depth = model.spec, x.shape[-1]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from stages.ir.layers import Array, LayerOp, Tensor
+from stages.support.lazy import np
 
 
 def sigmoid(values: Array) -> Array:
     """Return 1 / (1 + exp(-x))."""
-    import numpy as np
-
     with np.errstate(over="ignore"):
         return np.float32(1) / (np.float32(1) + np.exp(-values))
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView, Rounding, Tensor
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.arithmetic import broadcast
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 _OPTIONS = Table("BatchMatMulOptions", "adj_x:bool adj_y:bool asymmetric_quantize_inputs:bool", required=False)
 _RANKS = range(2, 6)
@@ -62,8 +61,6 @@ class BatchMatmul(Clamped):
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
         """Sums of products, int64, in the output's shape."""
-        import numpy as np
-
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         total: Array = (a.swapaxes(-1, -2) if self.adj_x else a) @ (b.swapaxes(-1, -2) if self.adj_y else b)
         return total

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from stages.ir.layers import Array, LayerOp, LayerView, Narrowed, Shifted
 from stages.ir.layers.channels import Kept, ValueRange, channels_of
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
 from stages.ir.operators.declaration import (
@@ -27,9 +28,7 @@ from stages.ir.operators.declaration import (
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.resizing import RESIZE_NEAREST_NEIGHBOR_OPTIONS, RESIZED_SIZES, image_shape, resized
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 _RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
 _SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")
@@ -181,14 +180,10 @@ class Move(LayerOp):
 
     uniform: ClassVar[bool] = True
     op: Literal["move"] = "move"
+    named_by: ClassVar[str] = "kind"
     any_type: ClassVar[bool] = True
     kind: str
     params: dict[str, Any] = Field(default_factory=dict)
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -203,8 +198,6 @@ class Move(LayerOp):
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the copied channels, joined with the fill value."""
-        import numpy as np
-
         (x,), carried = inputs, self.carries(view)
         bounds = x.spread(channels_of(view.outputs[0])) if carried is None else x.of(carried[0])
         if "value" in self.params:
@@ -213,8 +206,6 @@ class Move(LayerOp):
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """None if the last axis is changed."""
-        import numpy as np
-
         params, in_channels, out_channels = self.params, channels_of(view.inputs[0]), channels_of(view.outputs[0])
         if self.kind in ("reshape", "squeeze"):
             return (np.arange(out_channels) % in_channels,) if out_channels % in_channels == 0 else None
@@ -241,8 +232,6 @@ class Move(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Copy the elements."""
-        import numpy as np
-
         (x,), kind, params, shape = inputs, self.kind, self.params, view.outputs[0].shape
         if kind in ("reshape", "squeeze"):
             return x.reshape(shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView
+from stages.support.lazy import np
 
 EXP_BITS = 30  # fraction bits of an exponential
 FACTOR_BITS = 59  # of the output's inverse scale
@@ -31,8 +32,6 @@ class NearestSoftmax(Clamped):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         values = inputs[0].astype(np.int64)
         powers = view.constant("exp").astype(np.int64)[values.max(axis=-1, keepdims=True) - values]
         total = powers.sum(axis=-1, keepdims=True)
@@ -58,8 +57,6 @@ class FloatSoftmax(Clamped):
     factor: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         values = inputs[0].astype(np.int64)
         powers = view.constant("exp")[values.max(axis=-1, keepdims=True) - values]
         total = np.add.accumulate(powers, axis=-1, dtype=np.float32)[..., -1:]

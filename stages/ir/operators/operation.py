@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.naming import named
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
+from stages.support.lazy import np, npt
 
 Shape = tuple[int, ...]
 _INDEX_TYPES = ("int32", "int64")
@@ -101,8 +98,6 @@ class Operation:
 
     def constant(self, position: int, label: str) -> npt.NDArray[Any]:
         """Integers of a constant input: a shape, an axis or the like. Raises Refused."""
-        import numpy as np
-
         tensor = self.input(position)
         if tensor.data is None:
             raise Refused(f"takes {label} from {named(tensor)}, a computed tensor; it must be a constant")

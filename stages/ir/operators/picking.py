@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView, Shifted
+from stages.ir.model_info import FileTensor, TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.axes import axis_of, distinct_axes
 from stages.ir.operators.declaration import MOVED, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.movement import Move
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor, TensorInfo
+from stages.support.lazy import np
 
 GATHER = Table("GatherOptions", "axis:int batch_dims:int")
 MIRROR_PAD = Table("MirrorPadOptions", "mode:byte")
@@ -32,29 +31,20 @@ class Pick(LayerOp):
     equally many axes. `kind` is the operator in the file.
     """
 
+    shifts_alike: ClassVar[bool] = True
     op: Literal["pick"] = "pick"
+    named_by: ClassVar[str] = "kind"
     any_type: ClassVar[bool] = True
     kind: str
     axes: tuple[int, ...]
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:
         """Names that rules may use for these layers."""
         return super().names() | KINDS
 
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None unless input and output shift alike."""
-        return Shifted(self) if inputs[0] == output else None
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Copy the elements."""
-        import numpy as np
-
         (x,) = inputs
         for number, axis in enumerate(self.axes):
             x = np.take(x, view.constant(f"from{number}"), axis=axis)
@@ -70,6 +60,7 @@ class Gather(LayerOp):
     """
 
     op: Literal["gather_rows"] = "gather_rows"
+    named_by: ClassVar[str] = "kind"
     any_type: ClassVar[bool] = True
     kind: str
     batch: int
@@ -78,11 +69,6 @@ class Gather(LayerOp):
     inner: int
     rows: int
     negative: bool = False
-
-    @property
-    def named(self) -> str:
-        """Name in rules and reports."""
-        return self.kind
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -95,8 +81,6 @@ class Gather(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Copy the rows."""
-        import numpy as np
-
         x = inputs[0].reshape(self.batch, self.outer, prod(self.sizes), self.inner)
         indices = inputs[1].reshape(self.batch, self.rows, len(self.sizes)).astype(np.int64)
         place = np.zeros((self.batch, self.rows), np.int64)
@@ -204,8 +188,6 @@ def _shown(tensor: TensorInfo) -> str:
 
 
 def _constant(model: SingleOperatorBuilder, values: Sequence[int] | Sequence[tuple[int, int]], role: str) -> FileTensor:
-    import numpy as np
-
     return model.builder.constant(f"{model.spec.op}/{role}", np.asarray(values, np.int32))
 
 

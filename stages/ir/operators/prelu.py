@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView, Rounding
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.arithmetic import binary_shape
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np, relax
 
 
 def _prelu(operation: Operation) -> list[Shape]:
@@ -26,8 +25,6 @@ def _prelu(operation: Operation) -> list[Shape]:
 
 def _body(x: Any, slopes: Any) -> Any:
     """max(x, 0) + slope * min(x, 0)."""
-    from tvm import relax
-
     zero = relax.const(0.0, "float32")
     return relax.op.add(relax.op.maximum(x, zero), relax.op.multiply(slopes, relax.op.minimum(x, zero)))
 
@@ -46,8 +43,6 @@ class Prelu(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         value, slope = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))

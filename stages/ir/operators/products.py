@@ -18,6 +18,7 @@ from stages.ir.layers import (
     per_channel,
 )
 from stages.ir.layers.channels import Kept, ValueRange, channels_of, labels, summed
+from stages.support.lazy import np
 
 ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
 DepthwiseLayout = Literal["HWC", "OIHW"]
@@ -25,16 +26,12 @@ DepthwiseLayout = Literal["HWC", "OIHW"]
 
 def _from_zero_point(value_range: ValueRange, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
     """Bounds less the zero point, and 0 if windows overlap the padding."""
-    import numpy as np
-
     low, high = value_range.least - op.input_zero_point, value_range.most - op.input_zero_point
     return (np.minimum(low, 0), np.maximum(high, 0)) if any(op.padding) else (low, high)
 
 
 def _with_added(view: LayerView, added: Array, output: Kept) -> dict[str, Array]:
     """Bias of the remaining channels plus `added`, int64[O]; wraps as the sums do."""
-    import numpy as np
-
     if not added.any():
         return {}
     bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
@@ -46,8 +43,6 @@ def _with_repeated(weights: Array, zero_point: int, kept: Kept) -> Array:
 
     `weights`, (..., C), are integers of the file. All sums fit their type (`stages.lower.simplify.bundles`).
     """
-    import numpy as np
-
     added = weights.astype(np.int64)
     for channel in kept.repeated:
         added[..., kept.equal[channel]] += added[..., channel] - zero_point
@@ -76,15 +71,11 @@ class Conv2D(Window):
 
     def _ohwi(self, view: LayerView) -> Array:
         """Weights less their zero point, int64."""
-        import numpy as np
-
         kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
         return np.asarray(kept.astype(np.int64) - self.weight_zero_point)
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range from the positive and the negative weights."""
-        import numpy as np
-
         low, high = _from_zero_point(inputs[0], self)
         positive, negative = (bound(self._ohwi(view), 0).sum(axis=(1, 2)) for bound in (np.maximum, np.minimum))
         depth = self.in_channels // self.groups
@@ -119,8 +110,6 @@ class Conv2D(Window):
 
         The contribution of a removed input channel moves to the bias, or to the weights of the channel that it equals.
         """
-        import numpy as np
-
         kept, dropped = inputs[0].channels, inputs[0].dropped
         added = self._ohwi(view).sum(axis=(1, 2))[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
         weights = view.constant("weights").take(output.channels, axis=self.kernel_layout.index("O"))
@@ -136,8 +125,6 @@ class Conv2D(Window):
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
         """Matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
-        import numpy as np
-
         weights = self._ohwi(view)
         zero_point = self.input_zero_point
         windows = np.stack([tap - zero_point for tap in self.taps(view, inputs[0], zero_point)], axis=3)
@@ -174,24 +161,18 @@ class DepthwiseConv2D(Window):
 
     def _factors(self, view: LayerView) -> Array:
         """Weights of each tap less their zero point, int64[kh * kw, O]."""
-        import numpy as np
-
         kept = view.constant("weights")
         weights = (kept[0] if self.kernel_layout == "HWC" else kept[:, 0].transpose(1, 2, 0)).astype(np.int64)
         return np.asarray(weights - self.weight_zero_point).reshape(-1, self.out_channels)
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range from the positive and the negative weights."""
-        import numpy as np
-
         low, high = (np.repeat(bound, self.depth_multiplier) for bound in _from_zero_point(inputs[0], self))
         positive, negative = (bound(self._factors(view), 0).sum(axis=0) for bound in (np.maximum, np.minimum))
         return self.range_of_sums(view, positive * low + negative * high, positive * high + negative * low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """Each output channel reads one input channel."""
-        import numpy as np
-
         if not is_known_by_channel(view):
             return None
         return (np.arange(self.out_channels) // self.depth_multiplier,)
@@ -215,8 +196,6 @@ class DepthwiseConv2D(Window):
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
         """Sum of the taps, one by one."""
-        import numpy as np
-
         factors = self._factors(view)
         image = np.repeat(inputs[0], self.depth_multiplier, axis=3)
         total = np.zeros(view.outputs[0].shape, dtype=np.int64)
@@ -246,8 +225,6 @@ class FullyConnected(Clamped):
 
     def _by_channel(self, view: LayerView) -> Array | None:
         """Weights less their zero point, int64[units, n, C], for the C channels of the input."""
-        import numpy as np
-
         channels = channels_of(view.inputs[0])
         if self.depth % channels:
             return None
@@ -256,8 +233,6 @@ class FullyConnected(Clamped):
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange | None:
         """Range from the positive and the negative weights."""
-        import numpy as np
-
         weights = self._by_channel(view)
         if weights is None:
             return None
@@ -302,8 +277,6 @@ class FullyConnected(Clamped):
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
         """Sums of products, int64[batch, units]."""
-        import numpy as np
-
         rows = inputs[0].reshape(self.batch, self.depth).astype(np.float64) - self.input_zero_point
         weights = view.constant("weights").astype(np.float64) - self.weight_zero_point
         return (rows @ weights.T).astype(np.int64)

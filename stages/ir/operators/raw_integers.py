@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.operators.arithmetic import binary_shape
 from stages.ir.operators.declaration import Legalization, Operator, Tensors
+from stages.support.lazy import np, relax
 
 _BY_ZERO = "LiteRT aborts on an integer divisor of 0; 8 and 16 bits: raw integers, scales are ignored"
 
@@ -27,8 +28,6 @@ class RawInteger(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the result in the output's type."""
-        import numpy as np
-
         first, *others = (x.astype(np.int64) for x in inputs)
         dtype = view.outputs[0].dtype
         if not others:
@@ -40,8 +39,6 @@ class RawInteger(LayerOp):
 
 def _division(name: str, body: str, *more: str) -> Operator:
     def divided(a: Any, b: Any) -> Any:
-        from tvm import relax
-
         return getattr(relax.op, body)(a, b)
 
     return Operator(

@@ -20,6 +20,7 @@ from stages.ir.operators.declaration import (
 )
 from stages.ir.operators.lstm_layers import LstmLayer, sigmoid
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
+from stages.support.lazy import np
 
 GRU = f"{CUSTOM}GRU"
 RNN = "UNIDIRECTIONAL_SEQUENCE_RNN"
@@ -41,8 +42,6 @@ class RecurrentLayer(LstmLayer):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the results of all steps, and the new state."""
-        import numpy as np
-
         hidden, results = states[0].reshape(-1, self.units), []
         for x in self.steps(inputs[0]):
             hidden = self.step(view.constant, x, hidden)
@@ -67,8 +66,6 @@ class FloatRnn(RecurrentLayer):
 
     def step(self, constant: Callable[[str], Array], x: Array, hidden: Array) -> Array:
         """Return h after one step."""
-        import numpy as np
-
         total = constant("bias") + x @ constant("input_weights").T + hidden @ constant("recurrent_weights").T
         if self.activation == "relu":
             return np.maximum(total, np.float32(0))
@@ -95,7 +92,6 @@ class FloatGru(RecurrentLayer):
 
     def step(self, constant: Callable[[str], Array], x: Array, hidden: Array) -> Array:
         """Return h after one step."""
-        import numpy as np
 
         def ahead(k: int) -> Array:
             return constant("input_bias")[k] + x @ constant("input_weights")[k].T
@@ -154,8 +150,6 @@ def _check_rnn(operation: Operation) -> None:
 
 def _gru_reference(operation: Operation, *arrays: Any) -> Sequence[Array]:
     """Return the results and the new state."""
-    import numpy as np
-
     x, weights, recurrent, bias, hidden = arrays
     time_major, reset_after = gru_options(operation)
     _, units, depth = weights.shape

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, Tensor, every_channel
+from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Tensor, every_channel
 from stages.ir.layers.channels import ValueRange
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.axes import distinct_axes
 from stages.ir.operators.declaration import NUMBERS, Layout, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.single_operator import Quant, SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 _EXTREMES = (*NUMBERS, "int16", "bool")
 _REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
@@ -56,8 +55,6 @@ class Mean(Clamped):
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Monotonic: the results of both bounds."""
-        import numpy as np
-
         shape = view.inputs[0].shape
         ends = (np.broadcast_to(bound, shape) for bound in (inputs[0].least, inputs[0].most))
         least, most = (ValueRange.of_values(self.compute(view, end)) for end in ends)
@@ -77,8 +74,6 @@ class Mean(Clamped):
 
     def sums(self, view: LayerView, *inputs: Array) -> Array:
         """Sums less the zero points, without the reduced axes."""
-        import numpy as np
-
         return inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
 
 
@@ -103,8 +98,6 @@ class Sum(Clamped):
         return "mean" if self.averages else "sum"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         total = inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
@@ -115,6 +108,7 @@ class Sum(Clamped):
 class ReduceExtremum(LayerOp):
     """Largest or smallest raw integer over `axes` (logical)."""
 
+    shifts_alike: ClassVar[bool] = True
     op: Literal["reduce_max", "reduce_min"]
     axes: tuple[int, ...]
 
@@ -122,10 +116,6 @@ class ReduceExtremum(LayerOp):
     def is_max(self) -> bool:
         """True if it computes the largest element."""
         return self.op == "reduce_max"
-
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """None unless all integers shift alike."""
-        return Shifted(self) if {*inputs} == {output} else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the maximum or minimum."""
@@ -148,8 +138,6 @@ class ReduceProd(Clamped):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_wide
 
         x, (out,) = inputs[0].astype(np.int64) - self.input_zero_point, view.outputs
@@ -189,8 +177,6 @@ def _reducing(output: Callable[[SingleOperatorBuilder, tuple[int, ...]], Quant |
     """Model of a reduction; `output` returns the output's quantization from the axes."""
 
     def build(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
-        import numpy as np
-
         spec, axes = model.spec, model.spec.axes or ()
         constant = model.builder.constant(f"{spec.op}/axes", np.asarray(axes, dtype=np.int32))
         options = {"keepDims": spec.keep_dims}
@@ -222,8 +208,6 @@ def _total(model: SingleOperatorBuilder, axes: tuple[int, ...]) -> Quant | None:
 
 def _sum_reference(operation: Operation, x: Array, axes: Array) -> list[Array]:
     """SUM of int8 by the kernel's uint8 formula: LiteRT's reference kernel reads int8 as uint8."""
-    import numpy as np
-
     from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
     from stages.ir.arithmetic.multipliers import quantize_multiplier
 

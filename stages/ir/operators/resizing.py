@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stages.ir.model_info import TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import TensorInfo
 
 _LARGEST_IMAGE = 2**16  # rows or columns: each has an entry in a table
 RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import ClassVar, Literal
 
-from stages.ir.layers import Array, LayerOp, LayerView, Shifted
+from stages.ir.layers import Array, LayerOp, LayerView
+from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
 from stages.ir.operators.declaration import EIGHT_BITS, WIDE, Legalization, LiteRT, Operator, Quantization, Tensors
 from stages.ir.operators.interpolated import WideSoftmax
 from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
 from stages.ir.operators.operation import Operation, Refused, Shape, Table
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 
 def last_axis(operation: Operation) -> list[Shape]:
@@ -43,15 +41,10 @@ class Softmax(LayerOp):
     lowest value then. `lowest` and `highest` are the bounds of the type.
     """
 
+    shifts_alike: ClassVar[bool] = True  # the lowest value of the type shifts with the output
     op: Literal["softmax"] = "softmax"
 
-    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        """The lowest value of the type shifts with the output."""
-        return Shifted(self) if inputs[0] == output else None
-
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import (
             reciprocal,
             rounding_divide_by_pot,
@@ -91,8 +84,6 @@ class L2Normalization(LayerOp):
     input_zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import inverse_square_root, multiply_by_quantized_multiplier, wrap
 
         (x,) = inputs

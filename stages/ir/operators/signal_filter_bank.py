@@ -25,6 +25,7 @@ from stages.ir.operators.signal_options import (
     same_type,
 )
 from stages.ir.operators.signal_spectrum import signal_operator
+from stages.support.lazy import np
 
 GAINS = 125  # entries of SignalPCAN's table: 3, and 4 for each power of two from 4 on, less 6
 _SNR_BITS, _OUTPUT_BITS = 12, 6
@@ -51,8 +52,6 @@ class FilterBank(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return uint64 sums."""
-        import numpy as np
-
         energies = inputs[0].astype(np.uint64)
         sums = np.zeros((2, *energies.shape[:-1], view.outputs[0].shape[-1] + 1), np.uint64)
         for number, (first, *weights) in enumerate(self.sections(view)):
@@ -75,8 +74,6 @@ class SquareRoot(LayerOp):
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return uint32 roots."""
         import math
-
-        import numpy as np
 
         def root(number: int) -> int:
             floor = math.isqrt(number)
@@ -107,8 +104,6 @@ class NoiseEstimate(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the noise after each frame, and the new state."""
-        import numpy as np
-
         noise, estimates = states[0].astype(np.uint64), []
         for frame in inputs[0].reshape(-1, inputs[0].shape[-1]):
             signal = (frame << np.uint32(self.smoothing_bits)).astype(np.uint64)
@@ -136,8 +131,6 @@ class SubtractNoise(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""
-        import numpy as np
-
         x, noise = inputs
         signal = x << np.uint32(self.smoothing_bits)
         share = (x.astype(np.uint64) * np.uint64(self.least) >> np.uint64(self.bits)).astype(np.uint32)
@@ -158,8 +151,6 @@ class Pcan(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""
-        import numpy as np
-
         x, gain = inputs[0].astype(np.uint64), self._gains(view, inputs[1])
         ratio = (x * gain.astype(np.uint32).astype(np.uint64) >> np.uint64(self.snr_shift)).astype(np.uint32)
         square = ratio * ratio >> np.uint32(2 + 2 * _SNR_BITS - _OUTPUT_BITS)
@@ -167,8 +158,6 @@ class Pcan(LayerOp):
         return np.where(ratio < 2 << _SNR_BITS, square, rest)
 
     def _gains(self, view: LayerView, noise: Array) -> Array:
-        import numpy as np
-
         table = view.constant("gains").astype(np.int64)
         octave = np.frexp(noise.astype(np.float64))[1].astype(np.int64)
         entry = np.where(noise > 2, 4 * octave - 6, 0)
@@ -193,8 +182,6 @@ class Log(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return int16 logarithms."""
-        import numpy as np
-
         x = (inputs[0] << np.uint32(self.correction_bits)).astype(np.int64)
         octave = np.maximum(np.frexp(x.astype(np.float64))[1].astype(np.int64) - 1, 0)
         place = (x - (1 << octave)) << np.maximum(16 - octave, 0) >> np.maximum(octave - 16, 0)
@@ -212,8 +199,6 @@ def log_table() -> Array:
     The last entry is for rounding only.
     """
     import math
-
-    import numpy as np
 
     values = [round((math.log2(1 + i / _SEGMENTS) - i / _SEGMENTS) * (1 << 16)) for i in range(_SEGMENTS + 1)]
     return np.array([*values, 0], np.uint16)

@@ -16,6 +16,7 @@ from stages.ir.operators.declaration import Tensors
 from stages.ir.operators.operation import Operation, Refused, Shape, listed
 from stages.ir.operators.signal_options import BOOLEAN, SIZE, frames_of, last_axis, options_of, output_types
 from stages.ir.operators.signal_spectrum import FFT_TYPES, signal_operator
+from stages.support.lazy import np
 
 _MOST = (0, 1 << 20)  # samples or frames of an option
 States = tuple["Array", list["Array"]]
@@ -40,8 +41,6 @@ class Framer(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return the frames and the new state."""
-        import numpy as np
-
         streams = inputs[0].reshape(-1, inputs[0].shape[-1])
         samples = np.concatenate([states[0], streams], -1) if self.kept else streams
         starts = range(0, streams.shape[-1], self.step)
@@ -68,8 +67,6 @@ class FramerValid(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return whether the frames are valid, and the new state."""
-        import numpy as np
-
         count = int(states[0][0]) if self.unset else 0
         new_states = [np.array([min(count + self.frames, self.unset)], np.int32)] if self.unset else []
         return np.array(count >= self.unset), new_states
@@ -88,8 +85,6 @@ class OverlapAdd(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return the samples and the new state."""
-        import numpy as np
-
         (x,), size = inputs, inputs[0].shape[-1]
         frames = x.reshape(-1, *x.shape[-2:])
         total = np.zeros((frames.shape[0], size), np.int64 if x.dtype == np.int16 else np.float32)
@@ -120,8 +115,6 @@ class Delay(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return the samples and the new state."""
-        import numpy as np
-
         (x,) = inputs
         if not self.length:
             return x.copy(), []
@@ -154,8 +147,6 @@ class Stacker(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return the stacks and the new state."""
-        import numpy as np
-
         count, channels = int(states[-1][0]), inputs[0].shape[-1]
         kept = states[0] if self.rows > 1 else np.zeros((0, channels), np.int16)
         stacks = []
@@ -184,8 +175,6 @@ class StackerValid(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> States:
         """Return whether the stacks are valid, and the new state."""
-        import numpy as np
-
         stacker, count, results = Stacker(rows=self.rows, left=self.left, step=self.step), int(states[0][0]), []
         for _ in range(prod(inputs[0].shape[:-1])):
             is_valid, count = stacker.valid(count)

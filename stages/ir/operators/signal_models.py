@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stages.ir.model_info import FileTensor
 from stages.ir.operators.operation import Shape
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor
+from stages.support.lazy import np
 
 _TYPES = {"float32": 0, "int32": 2, "int16": 7}  # the option T
 _CHANNELS, _GAINS = 40, 125
@@ -30,8 +29,6 @@ def _signal(
 
 
 def _constant(model: SingleOperatorBuilder, name: str, values: Any) -> FileTensor:
-    import numpy as np
-
     tensor: FileTensor = model.builder.constant(name, np.asarray(values).astype(np.int16))
     return tensor
 
@@ -71,8 +68,6 @@ def _energy(model: SingleOperatorBuilder, x: FileTensor) -> list[FileTensor]:
 
 def _filter_bank(model: SingleOperatorBuilder, x: FileTensor) -> list[FileTensor]:
     """Sections of equal width that cover the bins."""
-    import numpy as np
-
     channels, bins = model.spec.out_channels or _CHANNELS, x.shape[-1]
     bounds = np.arange(channels + 2) * bins // (channels + 1)
     weights = _positive(model, bins, 12)

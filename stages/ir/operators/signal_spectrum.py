@@ -15,6 +15,7 @@ from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quan
 from stages.ir.operators.operation import Operation, Refused, Shape
 from stages.ir.operators.signal_models import MODELS
 from stages.ir.operators.signal_options import SHIFT, constant, frames_of, last_axis, options_of, output_types
+from stages.support.lazy import np
 
 FFT_TYPES = {0: "float32", 2: "int32", 7: "int16"}  # by the schema's TensorType, which is the option T
 _MOST_LENGTH = 1 << 16  # of an FFT
@@ -30,8 +31,6 @@ class Window(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return y."""
-        import numpy as np
-
         product = inputs[0].astype(np.int32) * view.constant("weights").astype(np.int32) >> self.shift
         return np.clip(product, -(1 << 15), (1 << 15) - 1).astype(np.int16)
 
@@ -58,8 +57,6 @@ class ScaleBits(LayerOp):
 
 def scale_bits(frames: Array, ignores_lowest: bool) -> Array:
     """Return the left shift of each frame, int32[frames]; see ScaleBits."""
-    import numpy as np
-
     wide = frames.astype(np.int64)
     largest = [_largest_magnitude(frame, ignores_lowest) for frame in wide]
     least = [0 if ignores_lowest and frame.any() else 1 for frame in wide]  # without others, -2^15 shifts out
@@ -67,8 +64,6 @@ def scale_bits(frames: Array, ignores_lowest: bool) -> Array:
 
 
 def _largest_magnitude(frame: Array, ignores_lowest: bool) -> int:
-    import numpy as np
-
     if ignores_lowest:
         return int(np.abs(frame[frame > -(1 << 15)]).max(initial=0))
     lowest = np.flatnonzero(frame == -(1 << 15))
@@ -121,8 +116,6 @@ class Irfft(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the real numbers."""
-        import numpy as np
-
         from stages.ir.arithmetic.kissfft import inverse_real_fft
 
         x = inputs[0].reshape(*inputs[0].shape[:-1], -1, 2)
@@ -143,8 +136,6 @@ class Energy(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return uint32 energies."""
-        import numpy as np
-
         pairs = inputs[0].astype(np.int64).reshape(*view.outputs[0].shape, 2)
         energies = np.sum(pairs * pairs, -1)
         energies[..., : self.start] = energies[..., self.end :] = 0
@@ -164,8 +155,6 @@ def _window(operation: Operation) -> None:
 
 def scaled_up(x: Array, bits: Array) -> Array:
     """Return frames shifted left by their bits, modulo 2^16; zeros for bits outside of 0 to 15."""
-    import numpy as np
-
     factors = np.where((bits >= 0) & (bits < 16), 1 << (bits & 15), 0)
     return (x.astype(np.int64) * factors[..., None]).astype(np.int16)
 

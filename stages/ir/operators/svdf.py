@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.multipliers import Fixed, quantize_multiplier
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, Tensor
+from stages.ir.model_info import FileTensor, TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.declaration import Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor, TensorInfo
+from stages.support.lazy import np
 
 _TABLE = Table("SVDFOptions", "rank:int activation:byte asymmetric_quantize_inputs:bool")
 _RELU = 1
@@ -111,8 +110,6 @@ class Svdf(Clamped):
 
     def step(self, x: Array, feature: Array, time: Array, bias: Array | None, state: Array) -> tuple[Array, Array]:
         """Return the output int64[batch, units] before zero point and clamp, and the new state."""
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 
         feature, time = feature.astype(np.int64), time.astype(np.int64)
@@ -167,8 +164,6 @@ class FloatSvdf(LayerOp):
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Return the output and the new state; sums in index order, each rounded to float32."""
-        import numpy as np
-
         feature, time = view.constant("feature"), view.constant("time")
         features = np.zeros((len(inputs[0]), len(feature)), np.float32)
         for k in range(self.depth):
@@ -186,16 +181,12 @@ class FloatSvdf(LayerOp):
 
 def _remembered(state: Array, shape: Shape, newest: Array) -> Array:
     """State as [batch, features, memory], shifted by one step, with `newest` last."""
-    import numpy as np
-
     memory = state.astype(newest.dtype).reshape(-1, *shape)
     return np.concatenate([memory[:, :, 1:], newest[:, :, None]], axis=2)
 
 
 def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Scales for which features use the state's 16 bits, and results the output's 8 bits."""
-    import numpy as np
-
     from stages.ir.arithmetic.exact import random_bytes
 
     spec = model.spec
@@ -219,8 +210,6 @@ def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
 
 def multipliers(x: float, feature: float, time: float, state: float, out: float) -> tuple[Fixed, Fixed]:
     """Multipliers of a feature's and of a unit's sum, from scales in float32 (svdf.cc)."""
-    import numpy as np
-
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         first = np.float32(x) * np.float32(feature) / np.float32(state)
         second = np.float32(state) * np.float32(time) / np.float32(out)
@@ -255,8 +244,6 @@ def _zero_point(tensor: TensorInfo) -> int:
 
 def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
     """Return the output and the new state of the int8 form, which LiteRT refuses."""
-    import numpy as np
-
     x, feature, time, bias, state = arrays
     assert x is not None and feature is not None and time is not None and state is not None
     op = _narrow(operation)

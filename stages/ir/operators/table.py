@@ -10,15 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import stages.ir.operators
 from stages.ir.layers import LayerOp
+from stages.ir.model_info import ModelInfo
 from stages.ir.operators.declaration import Operator
 from stages.ir.operators.plugins import PluginModule, PluginOperators, load_plugins
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import ModelInfo
 
 
 @dataclass(frozen=True)

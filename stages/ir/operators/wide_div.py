@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView
+from stages.support.lazy import np
 
 _SHIFTED = 63  # processors mask the shift of an int64
 
@@ -23,8 +24,6 @@ class WideDiv(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import (
             reciprocal,
             rounding_divide_by_pot,
@@ -44,6 +43,4 @@ class WideDiv(Clamped):
 
 def _bits(x: Array) -> Array:
     """Number of bits of each integer from 0 to 2^52."""
-    import numpy as np
-
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)

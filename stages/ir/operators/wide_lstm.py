@@ -9,6 +9,7 @@ from stages.ir.arithmetic.multipliers import Fixed, power_of_two, quantize_multi
 from stages.ir.layers import Array, LayerView
 from stages.ir.operators.interpolated import interpolate
 from stages.ir.operators.lstm_layers import LstmLayer
+from stages.support.lazy import np
 
 _HALF = 1 << 30  # the multiplier of a power of two
 MOST_SHIFT = 14  # of the rounding `wide`
@@ -43,8 +44,6 @@ class WideLstm(LstmLayer):
 
     def sequence(self, data: Array, states: Sequence[Array], constants: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Results and new states from data, states, and the constants in order."""
-        import numpy as np
-
         hidden, cell = (state.reshape(-1, self.units).astype(np.int64) for state in states)
         results = []
         for x in self.steps(data.astype(np.int64)):
@@ -56,8 +55,6 @@ class WideLstm(LstmLayer):
         return np.ascontiguousarray(self.steps(np.stack(results).astype(np.int16))), new_states
 
     def _step(self, x: Array, hidden: Array, cell: Array, constants: Sequence[Array]) -> tuple[Array, Array]:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_by_half
 
         weights, recurrent, bias, table = (array.astype(np.int64) for array in constants)
@@ -94,8 +91,6 @@ def wide_lstm(
     shape: cells, numbers of a step; scales: of data, hidden and cell state; weights: scales of input and recurrent
     weights, by gate. Products of two scales are float32, quotients doubles (TFLM's lstm_eval_common.cc).
     """
-    import numpy as np
-
     units, depth = shape
     data, hidden, cell = scales
 

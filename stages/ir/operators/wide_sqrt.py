@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView
+from stages.support.lazy import np
 
 
 class WideSqrt(Clamped):
@@ -19,7 +20,5 @@ class WideSqrt(Clamped):
     output_scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         real = np.maximum(inputs[0], 0).astype(np.float32) * np.float32(self.input_scale)
         return self.clamped(view, np.trunc(np.sqrt(real) / np.float32(self.output_scale)).astype(np.int64))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from stages.ir.arithmetic.sliding import extent, places
-from stages.ir.layers import Array, LayerView, Shifted, Window, every_channel
+from stages.ir.layers import Array, LayerView, Shifted, Window
 from stages.ir.layers.channels import ValueRange
+from stages.ir.model_info import FileTensor, TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.declaration import WIDE, Legalization, LiteRT, Operator, Quantization, Tensors, Weights
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
-
-if TYPE_CHECKING:
-    from stages.ir.model_info import FileTensor, TensorInfo
+from stages.support.lazy import np
 
 _CONV = Table("Conv2DOptions", "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one")
 _DEPTHWISE = Table(
@@ -203,14 +202,8 @@ class Pool2D(Window):
 
     def value_range(self, view: LayerView, inputs: Sequence[ValueRange]) -> ValueRange:
         """Range of the input, clamped."""
-        import numpy as np
-
         (x,) = inputs
         return ValueRange(np.clip(x.least, self.act_min, self.act_max), np.clip(x.most, self.act_min, self.act_max))
-
-    def carries(self, view: LayerView) -> tuple[Array, ...]:
-        """Each output channel depends on the same input channel only."""
-        return every_channel(view)
 
     def _has_halves(self, view: LayerView) -> bool:
         """Whether a window has an even number of elements inside the image."""
@@ -224,8 +217,6 @@ class Pool2D(Window):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the pooled image."""
-        import numpy as np
-
         (x,) = inputs
         if self.is_max:
             pooled = np.max(self.taps(view, x, int(np.iinfo(x.dtype).min)), axis=0)
@@ -261,8 +252,6 @@ def _fully_connected_model(model: SingleOperatorBuilder, x: FileTensor) -> FileT
 
 def _transpose_conv_model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Output of stride times the input's size with SAME; with VALID all that windows cover."""
-    import numpy as np
-
     spec, (batch, height, width, channels) = model.spec, x.shape
     shape = (spec.out_channels or 1, *spec.kernel, channels)
     taps = prod(-(-size // step) for size, step in zip(spec.kernel, spec.stride, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, OperatorInfo
@@ -13,9 +13,7 @@ from stages.ir.operators.table import onnx_operator
 from stages.ir.reference.interpreter import Reference
 from stages.ir.reference.onnx_session import part_of, session
 from stages.ir.reference.partitions import file_with, run_plug_in
-
-if TYPE_CHECKING:
-    import onnx
+from stages.support.lazy import onnx
 
 
 @dataclass(frozen=True)
@@ -124,8 +122,6 @@ class CustomPartitions:
 
         `dtype` is its type in the TFLite file. int8 may stand for uint8.
         """
-        import onnx
-
         if dtype != "int8":
             return dtype
         graph = self.network.graph.graph

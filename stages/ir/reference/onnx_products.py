@@ -8,12 +8,9 @@ stay equal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    import onnx
+from stages.support.lazy import onnx
 
 # Positions of weights and their zero point among an operator's inputs. Activations are input 0, their zero
 # point is input 2.
@@ -32,8 +29,6 @@ def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
     The model itself if there are none. It must not have local functions. Raises errors of `onnx` for an invalid model.
     """
-    import onnx
-
     candidates = [node for node in model.graph.node if _kind(node) in _POSITIONS]
     types = _types(model) if candidates else {}
     mixed = {
@@ -68,8 +63,6 @@ def _kind(node: onnx.NodeProto) -> tuple[str, str]:
 
 def _types(model: onnx.ModelProto) -> dict[str, int]:
     """Return the dtypes of tensors by name, as far as ONNX infers them."""
-    import onnx
-
     graph = onnx.shape_inference.infer_shapes(model).graph
     described = (*graph.input, *graph.value_info, *graph.output)
     types = {info.name: info.type.tensor_type.elem_type for info in described}
@@ -84,8 +77,6 @@ def _type_of(node: onnx.NodeProto, operand: int, point: int, types: dict[str, in
 
 def _unsigned(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     """Change the node to read unsigned weights; return the nodes that compute them."""
-    import onnx
-
     nodes: list[onnx.NodeProto] = []
     weights, point = _POSITIONS[_kind(node)]
     node.input.extend([""] * (point + 1 - len(node.input)))

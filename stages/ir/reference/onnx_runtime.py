@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from stages.ir.reference.onnx_partitions import CustomGraph, CustomPartitions
 from stages.ir.reference.onnx_session import session
 from stages.ir.reference.partitions import Partition, PartitionedReference, computed_by, file_with, reference_of
 from stages.ir.reference.refusal import RunError
-
-if TYPE_CHECKING:
-    import onnx
+from stages.support.lazy import onnx
 
 NETWORKS = "onnx.json"
 """In import's artifact: the ONNX networks of model.tflite (stages.ir.models.onnx_names). `window_` + NETWORKS: those of
@@ -76,8 +74,6 @@ class OnnxReference:
 
         Raises RunError if ONNX Runtime refuses it.
         """
-        import onnx
-
         self.info: ModelInfo = read(model, name)
         self.name, self.names, self.model = name, dict(names), model
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
@@ -165,8 +161,6 @@ class OnnxReference:
 
 def _dtype(info: onnx.ValueInfoProto) -> str:
     """Return numpy's name for the type of an input."""
-    import onnx
-
     return str(onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type))
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.ir.arrays import Array
 from stages.ir.reference.onnx_products import unsigned_weights
 from stages.ir.reference.refusal import RunError
-
-if TYPE_CHECKING:
-    import onnx
+from stages.support.lazy import onnx
 
 
 def session(model: onnx.ModelProto, name: str) -> Any:
@@ -34,8 +32,6 @@ def session(model: onnx.ModelProto, name: str) -> Any:
 
 def part_of(model: onnx.ModelProto, goals: Sequence[str], ends: Mapping[str, Array]) -> onnx.ModelProto:
     """Return the part of a graph that computes `goals` from the values `ends`."""
-    import onnx
-
     graph = model.graph
     makers = {name: node for node in graph.node for name in node.output}
     pending, needed, seen = list(goals), set[int](), set[str]()

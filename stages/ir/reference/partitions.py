@@ -23,6 +23,7 @@ from stages.ir.operators.table import OPERATORS, plugin_operators
 from stages.ir.reference.interpreter import Reference, is_optimized, litert
 from stages.ir.reference.refusal import RunError
 from stages.ir.reference.tflm import SignalReference, is_tflm, tflm
+from stages.support.lazy import schema
 from stages.support.messages import escape
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
@@ -136,7 +137,6 @@ def file_with(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[
     Its list of operator codes has no others, because LiteRT looks up every code.
     """
     import flatbuffers
-    from ai_edge_litert import schema_py_generated as schema
 
     model_table = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model, 0))
     graph = model_table.subgraphs[0]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.support.lazy import np
 
 TIMEOUT = 120.0  # seconds; a MobileNet takes one
 
@@ -44,8 +45,6 @@ def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
 
     Raises RunError as `tensor_shapes`.
     """
-    import numpy as np
-
     from stages.ir.models.tflite_reader import read
 
     header, _, raw = _ask(model, read(model, name), name, "values").partition(b"\n")
@@ -105,7 +104,6 @@ def _main() -> int:
     The last line on stderr is the reason. For "shapes" it prints the shape of each tensor by number; for "values"
     number, type and shape of each output, and on the next line their bytes.
     """
-    import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     header = json.loads(sys.stdin.buffer.readline())

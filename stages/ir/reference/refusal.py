@@ -10,6 +10,7 @@ import numpy as np
 
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.naming import named, tensor_names
+from stages.support.lazy import schema
 from stages.support.messages.operator_error import operator_label
 from stages.support.messages.stage_error import StageError
 from stages.support.messages.wording import several
@@ -128,7 +129,6 @@ def first_crashing_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes
 def _first(model: bytes, count: int) -> bytes:
     """Return the model cut after `count` operators; the last one's outputs are its outputs."""
     import flatbuffers
-    from ai_edge_litert import schema_py_generated as schema
 
     model_table = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model, 0))
     graph = model_table.subgraphs[0]

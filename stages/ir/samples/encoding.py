@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.ir.samples.files import Inference, Port, clipped, quantized
+from stages.support.lazy import np
 from stages.support.options.encoding import Encoding
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
 
@@ -24,8 +21,6 @@ def stored_as(port: Port, encoding: Encoding) -> Port:
 
 def decoded(data: bytes | memoryview, ports: Sequence[Port], encoding: Encoding | None) -> Iterator[np.ndarray]:
     """Yield the inputs of one inference in float32; `ports` describe the file's arrays."""
-    import numpy as np
-
     at = 0
     for port in ports:
         stored = np.frombuffer(data[at : at + int(port["bytes"])], port["dtype"]).reshape(port["shape"])

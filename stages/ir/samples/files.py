@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from stages.ir.samples.wav import Audio, is_wav, read_windows, window_of, windows_in
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.options.audio import SAMPLE_RATE, AudioOptions
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # An entry of `inputs` in model.json: name, dtype, shape, bytes, and scale and zero_point if quantized.
 # `encoded`: the file stores dtype, not the network's type. `range`: least and greatest index, for inputs of indices.
@@ -136,8 +134,6 @@ def _inferences(name: str, path: Path, ports: Sequence[Port], count: int) -> lis
 
 
 def _check_values(inference: Inference, ports: Sequence[Port]) -> None:
-    import numpy as np
-
     at = 0
     for port in ports:
         values = np.frombuffer(inference.data[at : at + int(port["bytes"])], port["dtype"]).reshape(port["shape"])
@@ -171,8 +167,6 @@ def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
 
     Raises StageError for NaN and infinity.
     """
-    import numpy as np
-
     from stages.ir.arithmetic.fixed_point import round_half_away
 
     wrong = np.argwhere(~np.isfinite(array))
@@ -188,8 +182,6 @@ def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
 
 def clipped(array: np.ndarray, port: Port) -> int:
     """Return how many numbers are more than half a step outside of a quantized input's range."""
-    import numpy as np
-
     limits: Any = np.iinfo(port["dtype"])
     steps = array / np.float32(port["scale"]) + int(port["zero_point"])
     return int(np.count_nonzero((steps < limits.min - 0.5) | (steps > limits.max + 0.5)))
@@ -200,8 +192,6 @@ def _bytes(ports: Sequence[Port]) -> int:
 
 
 def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int:
-    import numpy as np
-
     if ports is None:
         return len(array) if array.ndim else 0
     if len(ports) != 1:
@@ -244,8 +234,6 @@ def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
     The header is checked against the size of the file before memory is allocated. Raises StageError, naming the file as
     `name`, for an invalid header, a truncated file, elements that are not numbers, and for too little memory.
     """
-    import numpy as np
-
     name = escape.name(name, 200)
     try:
         with path.open("rb") as file:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.ir.models.sources import ModelSource
+from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.stage_error import StageError
 from stages.support.options.audio import SAMPLE_RATE, AudioOptions, samples_of
@@ -141,8 +142,6 @@ def read_windows(name: str, path: Path, audio: Audio, window: int) -> list[memor
 
     Raises StageError as `windows_in`.
     """
-    import numpy as np
-
     windows, step = windows_in(name, path, audio, window), audio.step(window)
     count, start = _header(name, path, audio)
     data = memoryview(np.memmap(path, np.uint8, "r", start, (count * _BYTES,)))  # type: ignore[arg-type]

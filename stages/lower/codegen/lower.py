@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stages.lower.codegen.printer import Body, print_function
+from stages.support.lazy import s_tir, tirx, tvm, tvm_ffi
 
 SCALARS_AT_MOST = 64
 """Maximum elements of an allocation that becomes scalar variables; larger ones are scratch."""
@@ -56,9 +57,6 @@ def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> di
     `roles[name]` are the roles of its buffer parameters, in order. Raises RuntimeError with the function's name for TIR
     without a C equivalent (an internal error).
     """
-    import tvm
-    from tvm import tirx
-
     target = tvm.target.Target("c")
     out = {}
     for name, lowered in _lower(functions, target).items():
@@ -73,9 +71,6 @@ def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> di
 
 def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
     """Lower the functions: no blocks, no multi-dimensional buffers, no 64-bit indices."""
-    import tvm
-    from tvm import s_tir, tirx
-
     passes = tvm.ir.transform.Sequential(
         [
             tirx.transform.BindTarget(target.with_host(target)),
@@ -106,9 +101,6 @@ def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
 
 def _raw_pointers(func: Any, name: str, roles: Sequence[str]) -> tuple[Any, tuple[Param, ...]]:
     """Replace buffers and allocations by pointers; return the function and its parameters."""
-    import tvm
-    import tvm_ffi
-    from tvm import tirx
     from tvm.ir import Call
 
     if len(func.params) != len(roles):
@@ -177,8 +169,6 @@ def _item_bytes(dtype: str) -> int:
 
 def _scratch(body: Any) -> list[Any]:
     """Return allocations that need memory: large, addressed, or used with a variable index."""
-    import tvm_ffi
-    from tvm import tirx
     from tvm.ir import Call, TensorLoad
 
     allocated: list[Any] = []

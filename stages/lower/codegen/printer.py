@@ -18,6 +18,7 @@ from stages.lower.codegen.names import Names
 from stages.lower.codegen.scalars import Element, Scalars
 from stages.lower.codegen.temporaries import Scope, Temporary
 from stages.lower.codegen.widths import calls_functions, is_within_int32
+from stages.support.lazy import tirx, tvm_ffi
 
 Body = str
 _CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
@@ -146,8 +147,6 @@ class _Printer:
         self._line(f"{self._type(node.var.ty.dtype)} {name} = {value.text};")
 
     def _stmt_For(self, node: Any) -> None:
-        from tvm import tirx
-
         if int(node.kind) != 0:
             raise RuntimeError(f"internal error: a loop over {node.loop_var.name} is not serial")
         start = self._expr(node.min)
@@ -179,8 +178,6 @@ class _Printer:
         self._line("}")
 
     def _stmt_Evaluate(self, node: Any) -> None:
-        from tvm import tirx
-
         if isinstance(node.value, tirx.IntImm):
             return
         value = self._expr(node.value).text
@@ -205,9 +202,6 @@ class _Printer:
 
     def _stored(self, body: Any) -> set[str] | None:
         """Return the arrays and variables that a statement assigns; None if they are unknown."""
-        import tvm_ffi
-        from tvm import tirx
-
         names: set[str] = set()
         unknown: list[bool] = []
 
@@ -232,8 +226,6 @@ class _Printer:
 
     def _once(self, value: Any) -> C:
         """Return the value as an expression that may be printed several times."""
-        from tvm import tirx
-
         self._reads.append(set())
         node = self._expr(value)
         reads = self._reads.pop()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stages.lower.codegen.widths import is_within_int32
+from stages.support.lazy import tirx, tvm_ffi
 
 Element = tuple[int, int]  # identity of a buffer (its `hash`), index
 
@@ -29,8 +30,6 @@ class Scalars:
     """
 
     def __init__(self, body: Any) -> None:
-        import tvm_ffi
-        from tvm import tirx
         from tvm.ir import TensorLoad
 
         self.buffers: dict[int, Any] = {}
@@ -75,8 +74,6 @@ class Scalars:
 
     def element(self, buffer: Any, indices: Any) -> Element | None:
         """Return the element of an allocation that an access means; None for other memory."""
-        from tvm import tirx
-
         if hash(buffer) not in self.buffers:
             return None
         if any(not isinstance(index, tirx.IntImm) for index in indices):
@@ -94,7 +91,6 @@ class Scalars:
         return element in self._extremes
 
     def _of(self, value: Any) -> tuple[Counter[Element], bool]:
-        import tvm_ffi
         from tvm.ir import Call, TensorLoad
 
         reads: Counter[Element] = Counter()

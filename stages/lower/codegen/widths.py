@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.support.lazy import tirx, tvm_ffi
+
 _WITHIN = ("int8", "uint8", "int16", "uint16", "int32")
 
 
@@ -17,7 +19,6 @@ def is_within_int32(value: Any) -> bool:
 
     True for constants and elements of up to 32 bits, and choices of such.
     """
-    from tvm import tirx
     from tvm.ir import Call, TensorLoad
 
     if isinstance(value, Call) and getattr(value.op, "name", "") == "prim.if_then_else":
@@ -33,9 +34,6 @@ def is_within_int32(value: Any) -> bool:
 
 def calls_functions(body: Any) -> bool:
     """Return whether statements call a function."""
-    import tvm_ffi
-    from tvm import tirx
-
     calls: list[bool] = []
 
     def visit(node: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from stages.ir.graph import Graph
 from stages.lower.arena import Liveness
@@ -18,9 +17,7 @@ from stages.lower.offload.residence import buffers_in_l1
 from stages.lower.offload.schedule import constants_of, gathers, program
 from stages.lower.offload.search import Planned, search
 from stages.lower.offload.timeline import Step, network_times
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 @dataclass(frozen=True)

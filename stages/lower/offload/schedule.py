@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.accelerators.accelerator import Accelerator, Call, Calls, Pointer, Strides, Table
 from stages.backends.accelerators.tiles import Span, reads
@@ -39,10 +39,7 @@ from stages.lower.offload.runs import runs, stride
 from stages.lower.offload.tile_costs import TileCosts
 from stages.lower.offload.tiling import Stream, TilingCandidate
 from stages.lower.offload.windows import PADDING, gather, padding_block, window_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 CONSTANTS = "constants"
 _NOTHING = Function(name="")
@@ -58,10 +55,8 @@ def constant_offsets(view: LayerView, candidate: TilingCandidate, machine: Machi
     return offsets
 
 
-def constant_blocks(view: LayerView, candidate: TilingCandidate, machine: Machine) -> NDArray[np.uint8]:
+def constant_blocks(view: LayerView, candidate: TilingCandidate, machine: Machine) -> npt.NDArray[np.uint8]:
     """Return the layer's constants, each block at its offset of `constant_offsets`."""
-    import numpy as np
-
     offsets = constant_offsets(view, candidate, machine)
     blocks = [machine.accelerator.constants(view, Span(*channels)) for channels in offsets]
     constants = np.zeros(sum(aligned(block.size) for block in blocks), np.uint8)
@@ -70,10 +65,8 @@ def constant_blocks(view: LayerView, candidate: TilingCandidate, machine: Machin
     return constants
 
 
-def constants_of(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[str, NDArray[np.uint8]]:
+def constants_of(view: LayerView, candidate: TilingCandidate, machine: Machine) -> dict[str, npt.NDArray[np.uint8]]:
     """Return the arrays that a program's transfers read, by the key of their `constant:` role."""
-    import numpy as np
-
     constants = {CONSTANTS: constant_blocks(view, candidate, machine)}
     if machine.accelerator.reads_windows(view):
         constants[PADDING] = np.frombuffer(padding_block(view), np.uint8)

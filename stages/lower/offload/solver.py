@@ -16,6 +16,7 @@ from typing import Literal
 from stages.lower.offload.machine import aligned
 from stages.lower.offload.options import Option
 from stages.lower.offload.problem import Problem, Solution, Task
+from stages.support.lazy import np
 
 NODES = 4000
 """Maximum nodes of the search tree. Unlike a time limit it is the same on every machine."""
@@ -43,7 +44,6 @@ class Solved:
 
 def solve(problem: Problem, nodes: int = NODES, gap: float = GAP) -> Solved:
     """Return the best solution within `nodes` nodes, or within `gap` of the optimum."""
-    import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 

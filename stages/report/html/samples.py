@@ -7,11 +7,9 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+from stages.support.lazy import np, npt
 
 _MOST = 8  # output values that are shown
 
@@ -35,8 +33,6 @@ def image_of(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
     Values are scaled to the tensor's range.
     """
-    import numpy as np
-
     if values.ndim != 4 or values.shape[0] != 1 or values.shape[3] not in (1, 3) or min(values.shape[1:3]) < 8:
         return None
     numbers = values[0].astype(np.float64)
@@ -77,8 +73,6 @@ def shown_output(name: str, values: npt.NDArray[Any], labels: Sequence[str] = ()
 
 
 def _largest(values: npt.NDArray[Any], labels: Sequence[str]) -> Iterator[tuple[str, str, float]]:
-    import numpy as np
-
     numbers = np.nan_to_num(values.astype(np.float64))
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
     for index in np.argsort(-numbers, kind="stable")[:_MOST]:

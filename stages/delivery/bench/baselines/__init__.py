@@ -9,13 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stages.delivery.bench.baselines import cmsis_nn
-
-if TYPE_CHECKING:
-    from stages.delivery.bench.baselines.call import Call
-    from stages.delivery.bench.networks import Network
+from stages.delivery.bench.baselines.call import Call
+from stages.delivery.bench.networks import Network
 
 
 @dataclass(frozen=True)

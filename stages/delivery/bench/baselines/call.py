@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
 
@@ -21,7 +20,7 @@ class Call:
     counted  the statement whose instructions are counted; sets `status`, 0 on success
     """
 
-    data: Mapping[str, NDArray[np.generic]]
+    data: Mapping[str, npt.NDArray[np.generic]]
     before: Sequence[str] = field(default=())
     counted: str = ""
 

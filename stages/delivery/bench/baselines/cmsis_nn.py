@@ -8,7 +8,7 @@ the functions on int4 (`_s4`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,12 @@ from stages.backends.kernels.eight_bit import SUFFIX
 from stages.delivery.bench.baselines.call import Call
 from stages.delivery.bench.baselines.cmsis_nn_arguments import context, dims, tile
 from stages.delivery.bench.baselines.cmsis_nn_recurrent import lstm, svdf
+from stages.delivery.bench.networks import Network
 from stages.ir.arithmetic.multipliers import quantize_multiplier
 from stages.ir.graph import LayerView
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.arithmetic import Add
 from stages.ir.packed import narrowed
-
-if TYPE_CHECKING:
-    from stages.delivery.bench.networks import Network
 
 _SOFTMAX_INTEGER_BITS = 5
 _WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, &bias_dims, bias, &output_dims, output"

@@ -5,17 +5,13 @@ States are zero, as in LiteRT's first inference.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stages.delivery.bench.baselines.call import Call
 from stages.delivery.bench.baselines.cmsis_nn_arguments import context, dims
+from stages.delivery.bench.networks import Network
 from stages.ir.arithmetic.multipliers import quantize_multiplier
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    from stages.delivery.bench.networks import Network
 
 
 def svdf(network: Network, view: LayerView) -> Call:

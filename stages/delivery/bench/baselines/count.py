@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +20,8 @@ from stages.compile.symbols import Symbols
 from stages.count.call import memory_of
 from stages.delivery.bench.baselines import BaselineLibrary
 from stages.delivery.bench.baselines.call import Call
+from stages.delivery.bench.networks import Network
 from stages.support.system.scratch import temporary_folder
-
-if TYPE_CHECKING:
-    from stages.delivery.bench.networks import Network
 
 OPTIMIZATIONS = ("-O2", "-O3")
 _SCRATCH = 98_304
