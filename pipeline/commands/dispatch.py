@@ -28,6 +28,8 @@ from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 from stages.support.system.system_limits import system_limit
 
+_REMOVED = ("calibrate", "tune")  # commands of earlier versions
+
 
 class ProjectTasks(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
     """Load the tasks of pipeline.commands.dodo after the command line was checked."""
@@ -71,6 +73,9 @@ def _run(words: list[str]) -> int:
         return 0
     if first in ("help", "--help", "-h"):
         return _help(words[1:], commands)
+    if first in _REMOVED:
+        sys.stderr.write(f"doit {first} is ignored: runs count kernels when they first need them\n")
+        return 0
     name, rest = _command(words, list(commands))
     if name != "init":
         # Relative paths on the command line are relative to the project's root.

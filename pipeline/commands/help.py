@@ -21,8 +21,6 @@ GROUPS: Mapping[str, str] = {
     "maintain": "this machine and the artifact store",
 }
 _WIDTH = 80
-# A command of earlier versions, which still works but is not listed.
-REMOVED = "removed"
 
 
 def overview(version: str, recipes: Sequence[str], built_in: int) -> str:

@@ -38,7 +38,7 @@ SPAN = re.compile(r"`((?:\S*bootstrap )?doit [^`\n]+)`")
 LINE = re.compile(r"(?:^|\s|/)(?:doit|firmline) (?=[a-z])(.*)")
 COMMANDS = pyproject_table("tool", "doit", "plugins", "command")
 # Commands whose words are recipes; one that is not there is in capitals, has an ellipsis, or is of a page's project.
-OF_RECIPES = ("run", "explain", "list", "tune", "search")
+OF_RECIPES = ("run", "explain", "list", "search")
 OWN = re.compile(r"[A-Z]{2}|…|\.\.\.|/.*\.yaml$|^(my_project|line_by_line|digits_project)$")
 # Pages whose recipes are those that they write.
 WRITERS = ("accelerator.md", *(page.name for page in PAGES if page.name.startswith("add_")))
