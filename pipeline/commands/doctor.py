@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 from pipeline.commands.catalogue.listing import Record, in_columns
@@ -114,8 +115,6 @@ def _tools_of(workspace: Workspace, target: Target) -> list[Tool]:
 
 def _optional() -> list[dict[str, Any]]:
     """Return records of optional packages, which are installed on first use."""
-    from importlib import metadata
-
     records = []
     for group, packages in pyproject_table("project", "optional-dependencies").items():
         for package in (

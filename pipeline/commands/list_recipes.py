@@ -12,6 +12,8 @@ from doit.cmdparse import CmdParseError
 
 from pipeline.commands.command import JSON, CommandMixin, selected_names, variables
 from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.errors import PipelineError
+from stages.base import StageError
 from stages.support.messages import escape
 
 _HELP = {
@@ -88,13 +90,11 @@ def _selected(values: Mapping[str, str]) -> list[str]:
 
     Raises PipelineError for an unknown target.
     """
-    from pipeline.errors import PipelineError
     from pipeline.plugins.registry import registry_of
     from pipeline.project import current_project
     from pipeline.recipes.loader import describe_recipe, load_recipes, model_label
     from pipeline.recipes.recipe_files import recipe_names
     from pipeline.recipes.targets import load_targets, unknown_target_error
-    from stages.base import StageError
 
     project, known = current_project(), load_targets(current_project())
     targets = selected_names((), values, "target", "board")
@@ -150,11 +150,9 @@ def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
 
     For an invalid matrix, sets `error` in its record.
     """
-    from pipeline.errors import PipelineError
     from pipeline.plugins.registry import registry_of
     from pipeline.project import current_project
     from pipeline.recipes.loader import load_recipes, model_label
-    from stages.base import StageError
 
     try:
         members = load_recipes(matrix["name"], root=current_project(), registry=registry_of(current_project()))

@@ -24,6 +24,7 @@ from pipeline.recipes.targets import load_targets
 from stages.base import StageError
 from stages.ir.models.sources import ModelSource
 from stages.ir.models.spec import OpModel
+from stages.ir.models.tflite_reader import read
 from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 from stages.support.options.names import RECIPE_PATTERN, invalid_name
@@ -235,7 +236,6 @@ def check_model(model: ModelSource, project: Project) -> None:
         return
     from stages.import_model.checks import check_operator
     from stages.ir.models.resolve import resolve
-    from stages.ir.models.tflite_reader import read
 
     info = read(resolve(model))
     for operator in info.operators:

@@ -17,7 +17,7 @@ from pipeline.documents.pyproject import pyproject_table
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from pipeline.recipes.silicon import FILE, checked, load_own
-from stages.backends.timing.silicon import FIRMLINE, RESET
+from stages.backends.timing.silicon import FIRMLINE, RESET, Measurement
 from stages.support.system.atomic_write import write_atomically
 
 if TYPE_CHECKING:
@@ -79,8 +79,6 @@ def record_measurement(
 
 def _with_row(path: Path, project: Project, row: dict[str, Any], chip: dict[str, Any]) -> str:
     """Return the text of the file with the row, and with its chip if that is new."""
-    from stages.backends.timing.silicon import Measurement
-
     text, own = load_own(project)
     text = text or _NEW
     rows = () if own is None else own.measurements

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from stages.base import Job
+from stages.ir.graph import Graph
+from stages.tensorize.build import context_of
 from stages.tensorize.config import TensorizeConfig
+from stages.tensorize.costs import Costs
 from stages.tensorize.counts import save
 
 
 def run(job: Job[TensorizeConfig]) -> None:
     """Write the stage's artifact to the job's folder."""
-    from stages.tensorize.costs import Costs
-
     if job.target.counter == "none":
         job.log(f"target {job.target.name} cannot count instructions; kernels are chosen by estimates")
         save(Costs(), job.out)
         return
     from stages.count.counter import Counter
     from stages.count.search import counted_costs
-    from stages.ir.graph import Graph
-    from stages.tensorize.build import context_of
 
     in_cycles = job.config.optimize_for == "cycles"
     counter = Counter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import tflite
 from tflite.Tensor import Tensor
 from tflite.TensorType import TensorType
 
@@ -25,8 +26,6 @@ class Widened(Tensor):  # type: ignore[misc]
 
 def options_of(op: Any, table: str) -> Any:
     """Return the operator's options as the flatbuffer class `table`."""
-    import tflite
-
     options = getattr(tflite, table)()
     raw = op.BuiltinOptions()
     options.Init(raw.Bytes, raw.Pos)

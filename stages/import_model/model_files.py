@@ -11,6 +11,7 @@ from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.sources import ModelSource, networks_of
 from stages.ir.models.spec import ONNX_OPTIONS, NetworkSource, PluginModel, is_onnx
 from stages.support.messages import escape
+from stages.support.system.loaded_code import package_files
 
 _EXTERNAL = "constants in "  # prefix of files with external constants of an ONNX file
 
@@ -20,8 +21,6 @@ def model_inputs(model: ModelSource) -> ActionInputs:
 
     They are the model's files, code and entry, and the reader of ONNX files.
     """
-    from stages.support.system.loaded_code import package_files
-
     networks = networks_of(model)
     return ActionInputs(
         tools=(Tool("onnx", package="onnx", group="onnx"),) if any(map(is_onnx, networks)) else (),

@@ -31,7 +31,7 @@ from stages.import_model.model_files import model_bytes, model_files, model_inpu
 from stages.ir.model_info import ModelInfo
 from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.sources import ModelSource
-from stages.ir.models.spec import FileModel, Incremental, NetworkSource, UrlModel, is_onnx
+from stages.ir.models.spec import FileModel, Incremental, NetworkSource, OpModel, UrlModel, is_onnx
 from stages.ir.operators.declaration import NARROW
 from stages.support.messages import escape
 
@@ -76,8 +76,6 @@ class ImportStage(Stage[ImportConfig]):
 
     def run(self, job: Job[ImportConfig]) -> None:
         """Write the artifact. Raises StageError for a missing, corrupt or unsupported model."""
-        from stages.ir.models.spec import OpModel
-
         # The recipe describes a model of one operator, so errors point to `model`.
         with error_at("model") if isinstance(job.model, OpModel) else nullcontext():
             self._import(job)

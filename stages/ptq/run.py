@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import Job, StageError
+from stages.import_model.model_files import model_bytes
 from stages.ir.models.chain.spec import ChainModel
 from stages.ir.models.tflite_reader import read
 from stages.ir.reference import Reference
@@ -37,8 +38,6 @@ _LOW_SNR, _HIGH_LOSS = 10.0, 10.0  # dB and percentage points: limits of the war
 
 def run(job: Job[PtqConfig]) -> None:
     """Write model.tflite and ptq.json. Raises StageError for unfit data, or a large loss."""
-    from stages.import_model.model_files import model_bytes
-
     assert not isinstance(job.model, ChainModel)  # checked by preflight
     config, data = job.config, model_bytes(job.model, job.files)
     source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or "the model"

@@ -6,6 +6,7 @@ On publishing, the runner adds `tools` and `stages`.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
@@ -207,8 +208,6 @@ def _in_regions(part: str, rows: list[dict[str, Any]], blocks: list[dict[str, An
 
 def legalize(graph: Graph) -> dict[str, Any]:
     """Count the activations of each type in quantize's graph, and list widened tensors."""
-    from collections import Counter
-
     from stages.quantize.checks import widened
 
     counts = Counter(tensor.dtype for tensor in graph.tensors.values() if not tensor.constant)

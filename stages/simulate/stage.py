@@ -12,7 +12,9 @@ from typing import Any
 
 from stages.backends.targets.spec import Target
 from stages.base import ActionInputs, Job, Stage, StageError, Tool
-from stages.ir.models.sources import ModelSource
+from stages.ir.models.sources import ModelSource, networks_of
+from stages.ir.models.spec import is_onnx
+from stages.ir.operators.table import has_state
 from stages.simulate.config import SimulateConfig
 
 
@@ -79,9 +81,6 @@ class SimulateStage(Stage[SimulateConfig]):
             return
         from stages.ir.models.index_ranges import imported_rules
         from stages.ir.models.local_model import local_model
-        from stages.ir.models.sources import networks_of
-        from stages.ir.models.spec import is_onnx
-        from stages.ir.operators.table import has_state
         from stages.ir.samples.network import inputs_and_classes
         from stages.ir.samples.wav import model_rate
         from stages.simulate.inputs import check_files

@@ -19,6 +19,7 @@ Padding is no copy of the image: sums skip it (stages.tensorize.float_padding).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -220,7 +221,6 @@ def with_vector_extremes(func: Any) -> Any:
     They are exact for the constants that are replaced. `v > c ? v : c` is c for a NaN v, as with fmaxf. Zeros of
     different signs differ only for a maximum with -0 and a minimum with 0.
     """
-    import math
 
     def replace(node: Any) -> Any:
         if isinstance(node, tirx.Max | tirx.Min) and str(node.ty.dtype) == "float32":

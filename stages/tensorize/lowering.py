@@ -9,9 +9,15 @@ from typing import Any
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import Layer, LayerView, storage_of
+from stages.lower.codegen.layers import scratch_of
+from stages.lower.codegen.lower import to_c
 from stages.support.lazy import np
 from stages.support.messages import escape
+from stages.tensorize.float_bands import band_function
+from stages.tensorize.float_product import FloatUnit
+from stages.tensorize.float_vectors import with_float_vectors
 from stages.tensorize.plan import Step
+from stages.tensorize.schedule import schedule
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,7 @@ class Lowerings:
 
         suffix  of the functions' names
         """
-        from stages.tensorize.float_bands import band_function
         from stages.tensorize.float_layer import lower_float
-        from stages.tensorize.float_product import FloatUnit
 
         name = f"{function_name(layer)}{suffix}"
         key = f"{name} {rows}"
@@ -69,9 +73,6 @@ class Lowerings:
 
     def scratch(self, layers: Sequence[Lowered]) -> list[dict[str, int]]:
         """Return scratch bytes by name for each layer, as emit plans them."""
-        from stages.lower.codegen.layers import scratch_of
-        from stages.lower.codegen.lower import to_c
-
         new = [layer for layer in layers if id(layer) not in self._scratch]
         # Calls of a layer for different numbers of rows have equal names.
         named = {f"{i}/{step.function}": (layer, step) for i, layer in enumerate(new) for step in layer.steps}
@@ -82,9 +83,6 @@ class Lowerings:
         return [self._scratch[id(layer)][1] for layer in layers]
 
     def _with_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
-        from stages.tensorize.float_vectors import with_float_vectors
-        from stages.tensorize.schedule import schedule
-
         layer, name = view.layer, function_name(view.layer)
         lowering = kernel.lower(view, params, self._target)
         scheduled = schedule(lowering, kernel.name, f"{layer.index} ({escape.name(layer.name)})")

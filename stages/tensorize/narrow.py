@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stages.ir.tensor_layout import UNPACK_INSTRUCTIONS
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.fixed_point import widen
+from stages.ir.packed import bits_of, narrowed
+from stages.ir.tensor_layout import NARROW, UNPACK_INSTRUCTIONS
 from stages.support.lazy import np
 from stages.tensorize.plan import LayerPlan, Packable, Step
+from stages.tensorize.schedule import schedule
 
 LEAST = 64
 """Minimum bytes of a constant to pack."""
@@ -50,8 +54,6 @@ def narrowed_layer(
     plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, np.ndarray]
 ) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, np.ndarray]]:
     """Return a one-step layer with its constants packed; unchanged if none can be packed."""
-    from stages.ir.packed import narrowed
-
     bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
         return plan, functions, packed
@@ -78,9 +80,6 @@ def narrowed_layer(
 
 def bits_of_constant(array: np.ndarray) -> int:
     """Return the bits in which a constant can be packed: 1, 2 or 4; 0 if it cannot."""
-    from stages.ir.packed import bits_of
-    from stages.ir.tensor_layout import NARROW
-
     if str(array.dtype) != "int8" or array.nbytes < LEAST:
         return 0
     return next((bits for bits in NARROW if bits >= bits_of(array)), 0)
@@ -93,10 +92,6 @@ def _scratch(key: str) -> str:
 def _widening(count: int, bits: int, name: str) -> Any:
     """Return a TIR function that unpacks `count` signed integers of `bits` bits to int8[count]."""
     from tvm.tirx.script.builder import ir as T
-
-    from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
-    from stages.backends.kernels.tir.fixed_point import widen
-    from stages.tensorize.schedule import schedule
 
     per_byte, sign = 8 // bits, 1 << (bits - 1)
     full_bytes, rest = divmod(count, per_byte)

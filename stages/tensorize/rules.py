@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from stages.backends.accelerators.registry import names
 from stages.backends.kernels import registry
 from stages.backends.kernels.places import folder_names
 from stages.backends.targets.spec import Target
@@ -20,8 +21,6 @@ def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:
     """
     if not rules:
         return
-    from stages.backends.accelerators.registry import names
-
     available = [*registry.kernels_of(target), *([] if target.accelerator is None else [target.accelerator.kind])]
     known = {*available, *registry.kernels(folder_names()), *names()}
     folders = {*folder_names(), *target.kernels, *names()}

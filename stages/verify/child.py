@@ -21,9 +21,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
+from stages.ir.graph import Graph
+from stages.ir.models.tflite_reader import read
+from stages.ir.naming import tensor_names
 from stages.ir.operators.plugins import module_by_name
-from stages.ir.operators.table import declare, plugin_modules
+from stages.ir.operators.table import declare, plugin_modules, plugin_operators
+from stages.ir.reference.onnx_runtime import OnnxReference, imported_reference, onnx_networks
+from stages.ir.reference.probe import crashing_operator
+from stages.support.messages.operator_error import operator_label
 from stages.support.system.installation import with_modules
+from stages.verify.graph_reference import GraphReference
+from stages.verify.records import Records
 
 if TYPE_CHECKING:
     from stages.verify.checker import LiteRT
@@ -77,12 +85,6 @@ def _aborted(
 
     `inference` None: while the model was loaded.
     """
-    from stages.ir.models.tflite_reader import read
-    from stages.ir.naming import tensor_names
-    from stages.ir.reference.probe import crashing_operator
-    from stages.support.messages.operator_error import operator_label
-    from stages.verify.records import Records
-
     data = model.read_bytes()
     info, inputs = read(data), None
     if inference is not None:
@@ -131,9 +133,6 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 
 def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
     """Return the check of plug-in layers; None if the network has none."""
-    from stages.ir.graph import Graph
-    from stages.ir.operators.table import plugin_operators
-    from stages.ir.reference.onnx_runtime import OnnxReference
     from stages.verify.formulas import Formulas
 
     if isinstance(litert, OnnxReference) or not plugin_modules():
@@ -148,11 +147,8 @@ def check_job(job: dict[str, Any], send: Callable[..., None]) -> None:
 
     `send` gets {inference} when one begins, then {result} or {error, hint}.
     """
-    from stages.ir.reference.onnx_runtime import imported_reference, onnx_networks
     from stages.verify.checker import check
-    from stages.verify.graph_reference import GraphReference
     from stages.verify.onnx import check_onnx
-    from stages.verify.records import Records
     from stages.verify.whole_window import whole_window
 
     declare([module_by_name(*operator) for operator in job["operators"]])

@@ -13,6 +13,7 @@ from pipeline.commands.command import JSON, Command, command_option, variables
 from pipeline.commands.executor import EXECUTOR, selected_executor
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
+from pipeline.plugins.registry import registry_of
 
 _MOST_DEFAULT_JOBS = 4
 
@@ -61,7 +62,6 @@ class Fit(Command):
         from pipeline.commands.fit.row import CRASHED, as_record, ordered
         from pipeline.commands.fit.table import fit_table
         from pipeline.keys.package_groups import install_group
-        from pipeline.plugins.registry import registry_of
         from pipeline.project import current_project
         from pipeline.runs.workspace import Workspace
         from pipeline.terminal.progress import ProgressDisplay

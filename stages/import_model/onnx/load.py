@@ -9,6 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from stages.base import StageError
+from stages.import_model.onnx.ends import check_name, check_states, fix_constants
+from stages.import_model.onnx.unregistered import for_checker, refuse_unregistered
 from stages.ir.models.onnx_external import external_tensors
 from stages.ir.models.onnx_parse import parsed
 from stages.ir.models.other_files import FILE
@@ -35,10 +37,8 @@ def load(
     messages. Raises StageError for an invalid file.
     """
     from stages.import_model.onnx.branches import inline_known_branches
-    from stages.import_model.onnx.ends import check_states, fix_constants
     from stages.import_model.onnx.float16 import widen
     from stages.import_model.onnx.local_functions import inlined
-    from stages.import_model.onnx.unregistered import for_checker, refuse_unregistered
 
     model = parsed(data, name)
     _check_opset(model, name)
@@ -99,8 +99,6 @@ def graph_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def _fix_shapes(model: onnx.ModelProto, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
-    from stages.import_model.onnx.ends import check_name
-
     inputs = graph_inputs(model)
     names = [entry.name for entry in inputs]
     for input_name in shapes:
@@ -170,8 +168,6 @@ def _check_shape(entry: onnx.ValueInfoProto, sizes: Sequence[int], name: str) ->
 
 def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """Return the model with inferred output shapes. Raises StageError."""
-    from stages.import_model.onnx.unregistered import refuse_unregistered
-
     if all(output.type.tensor_type.HasField("shape") for output in model.graph.output):
         return model
     with suppress(Exception):  # the checker reports invalid models

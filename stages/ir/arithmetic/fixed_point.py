@@ -5,9 +5,8 @@ Names follow gemmlowp's and TFLite's functions. Everything is computed in int64 
 
 from __future__ import annotations
 
-import numpy as np
-
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 Integers = Array | int
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
 from stages.ir.arrays import Array
 from stages.ir.layers.layer import LayerOp, LayerView, Shifted
 from stages.ir.layers.rounding import ROUNDINGS
@@ -66,7 +67,6 @@ class Clamped(LayerOp):
 
         `requantized` is monotonic unless an int32 wraps. Then the range is the clamp's.
         """
-        from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
         from stages.ir.layers.channels import ValueRange
 
         bias: Array | int = view.constant("bias").astype(np.int64) if view.has("bias") else 0

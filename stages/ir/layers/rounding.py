@@ -25,6 +25,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from stages.ir.arithmetic.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    by_steps,
+    multiply_by_quantized_multiplier,
+    round_half_away,
+    scale_and_floor,
+    scale_by_half,
+    wrap,
+)
 from stages.ir.arrays import Array
 from stages.support.lazy import np
 
@@ -35,34 +45,24 @@ Rounding = Literal["double", "single", "steps", "wide", "real", "floor"]
 
 
 def _multiplied(view: LayerView, sums: Array) -> Array:
-    from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
-
     multiplier, shift = view.constant("multiplier"), view.constant("shift")
     return multiply_by_quantized_multiplier(wrap(sums), multiplier, shift, view.op.rounding)
 
 
 def _stepped(view: LayerView, sums: Array) -> Array:
-    from stages.ir.arithmetic.fixed_point import by_steps, wrap
-
     sums, steps = wrap(sums), view.constant("steps")[view.constant("step_rows")]
     return np.stack([by_steps(sums[..., channel], rows) for channel, rows in enumerate(steps)], axis=-1)
 
 
 def _wide(view: LayerView, sums: Array) -> Array:
-    from stages.ir.arithmetic.fixed_point import scale_by_half
-
     return scale_by_half(sums, view.constant("multiplier"), view.constant("shift"))
 
 
 def _real(view: LayerView, sums: Array) -> Array:
-    from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away
-
     return round_half_away(np.clip(sums * view.constant("real"), INT32_MIN, INT32_MAX)).astype(np.int64)
 
 
 def _floored(view: LayerView, sums: Array) -> Array:
-    from stages.ir.arithmetic.fixed_point import scale_and_floor, wrap
-
     return scale_and_floor(wrap(sums), view.constant("multiplier"), view.constant("offset"), view.constant("shift"))
 
 

@@ -7,6 +7,13 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+    scale_and_floor,
+    wrap,
+)
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding
 from stages.ir.layers.channels import ValueRange
 from stages.ir.model_info import FileTensor
@@ -82,8 +89,6 @@ class Add(Clamped):
         return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
-
         if self.rounding == "floor":
             first, second = (
                 (x.astype(np.int64) - zero) * multiplier
@@ -125,8 +130,6 @@ class Mul(Clamped):
         return _between([self.compute(view, x, y) for x in a for y in b])
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.clamped(
             view, multiply_by_quantized_multiplier(a * b, self.output_multiplier, self.output_shift, self.rounding)
@@ -167,8 +170,6 @@ class SquaredDifference(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         first, second = (
             multiply_by_quantized_multiplier(
                 (x.astype(np.int64) - zero) << self.left_shift, multiplier, shift, self.rounding
@@ -199,8 +200,6 @@ class Div(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot, saturating_rounding_doubling_high_mul, wrap
-
         value, divisor = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         value, divisor = np.where(divisor < 0, -value, value), np.abs(divisor)
         inverse, bits = view.constant("inverse").astype(np.int64), view.constant("bits").astype(np.int64)

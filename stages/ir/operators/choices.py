@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
@@ -60,8 +61,6 @@ class Comparison(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return the comparison of the rescaled operands."""
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         if is_scaled(self.op, view.inputs[0].dtype):
             every = zip(inputs, self.zero_points, self.multipliers, self.shifts, strict=True)
             inputs = tuple(

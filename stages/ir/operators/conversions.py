@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, round_half_away
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding
 from stages.ir.layers.channels import ValueRange
 from stages.ir.model_info import FileTensor
@@ -34,8 +35,6 @@ class Requantize(Clamped):
         return ValueRange(least, most)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         value = inputs[0].astype(np.int64) - self.input_zero_point
         return self.clamped(view, multiply_by_quantized_multiplier(value, self.multiplier, self.shift, self.rounding))
 
@@ -51,8 +50,6 @@ class Quantize(Clamped):
     halves: Literal["away", "even"] = "away"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import round_half_away
-
         ratio = inputs[0].astype(np.float32) / np.float32(self.scale)
         # Outside the clamp, but inside int64.
         within = np.clip(ratio, np.float32(-1e9), np.float32(1e9))

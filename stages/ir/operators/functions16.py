@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, rounding_divide_by_pot
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView
 from stages.support.lazy import np
 
@@ -45,8 +46,6 @@ class Leaky(Clamped):
     sign: Literal[1, -1] = 1
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         x = inputs[0].astype(np.int64)
         above = multiply_by_quantized_multiplier(x, self.multiplier, self.shift, "double")
         below = multiply_by_quantized_multiplier(x, self.slope, self.slope_shift, "double")
@@ -68,7 +67,5 @@ class PowerOfTwoSum(Clamped):
         return self.op.removeprefix("power_of_two_")
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
-
         first, second = (rounding_divide_by_pot(x, shift) for x, shift in zip(inputs, self.shifts, strict=True))
         return self.clamped(view, first + second if self.named == "add" else first - second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.ir.layers import Array, LayerOp, LayerView
 from stages.support.lazy import np
 
@@ -79,8 +80,6 @@ class WideSoftmax(LayerOp):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         def looked_up(values: Any, role: str) -> Any:
             table, at = view.constant(role).astype(np.int64), np.clip(values, -(1 << 15), (1 << 15) - 1)
             entry = 256 + (at >> 7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
 from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.model_info import FileTensor
 from stages.ir.operators.declaration import COMPUTED, Legalization, LiteRT, Operator, Tensors
@@ -27,7 +28,6 @@ class LogSoftmax(LayerOp):
     op: Literal["log_softmax"] = "log_softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
         from stages.ir.arithmetic.logarithm import natural_logarithm
 
         (x,) = inputs

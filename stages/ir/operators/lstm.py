@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.exact import random_weights
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, rounding_divide_by_pot, wrap
 from stages.ir.arithmetic.multipliers import NoMultiplier, power_of_two
 from stages.ir.layers import Array, LayerView
 from stages.ir.model_info import FileTensor
@@ -202,7 +204,6 @@ class Lstm(LstmLayer):
         return np.ascontiguousarray(self.steps(np.stack(results).astype(np.int8))), new_states
 
     def _step(self, view: LayerView, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, rounding_divide_by_pot, wrap
         from stages.ir.arithmetic.sigmoid16 import HIGH, LOW, logistic16, tanh16
 
         def scaled(sums: Array, scale: tuple[int, int]) -> Array:
@@ -262,8 +263,6 @@ def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
 
 def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Weights for which gates use their range without saturation; shape[0] is the steps."""
-    from stages.ir.arithmetic.exact import random_weights
-
     spec, depth = model.spec, x.shape[-1]
     units = spec.out_channels or 1
     low, high = model.range(model.quant) if model.quant else (-1.0, 1.0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
 from stages.ir.layers import Array, Clamped, LayerView, Rounding, Tensor
 from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
@@ -66,8 +68,6 @@ class BatchMatmul(Clamped):
         return total
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
-
         total = self.sums(view, *inputs)
         if self.rounding == "wide":
             return self.clamped(view, multiply_wide(total, self.multiplier, self.shift))
@@ -80,8 +80,6 @@ def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
 
     The output's range is eight deviations of the sums.
     """
-    from math import sqrt
-
     spec, quant = model.spec, model.second()
     shape = (spec.batch, *(spec.other_shape or (*spec.shape[:-2], spec.shape[-1], spec.shape[-2])))
     if spec.constant:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.ir.layers import Array, Clamped, LayerView, Rounding
 from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
@@ -43,8 +44,6 @@ class Prelu(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         value, slope = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         above, below = (
             multiply_by_quantized_multiplier(factor, multiplier, shift, self.rounding)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Tensor, every_channel
 from stages.ir.layers.channels import ValueRange
 from stages.ir.model_info import FileTensor
@@ -66,8 +67,6 @@ class Mean(Clamped):
         return None if rank - 1 in [axis % rank for axis in self.axes] else every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         total = self.sums(view, *inputs)
         scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
         return self.clamped(view, scaled).reshape(view.outputs[0].shape)
@@ -98,8 +97,6 @@ class Sum(Clamped):
         return "mean" if self.averages else "sum"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-
         total = inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
         scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
         return self.clamped(view, scaled).reshape(view.outputs[0].shape)
@@ -138,8 +135,6 @@ class ReduceProd(Clamped):
     shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import multiply_wide
-
         x, (out,) = inputs[0].astype(np.int64) - self.input_zero_point, view.outputs
         kept = [axis for axis in range(x.ndim) if axis not in self.axes]
         rows = x.transpose([*kept, *self.axes]).reshape(out.elements, -1)
@@ -208,7 +203,6 @@ def _total(model: SingleOperatorBuilder, axes: tuple[int, ...]) -> Quant | None:
 
 def _sum_reference(operation: Operation, x: Array, axes: Array) -> list[Array]:
     """SUM of int8 by the kernel's uint8 formula: LiteRT's reference kernel reads int8 as uint8."""
-    from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
     from stages.ir.arithmetic.multipliers import quantize_multiplier
 
     (source, out), where = (operation.input(0), operation.outputs[0]), tuple(int(axis) for axis in axes.reshape(-1))

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import (
+    inverse_square_root,
+    multiply_by_quantized_multiplier,
+    reciprocal,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+    wrap,
+)
 from stages.ir.layers import Array, LayerOp, LayerView
 from stages.ir.model_info import FileTensor
 from stages.ir.naming import named
@@ -45,12 +53,6 @@ class Softmax(LayerOp):
     op: Literal["softmax"] = "softmax"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import (
-            reciprocal,
-            rounding_divide_by_pot,
-            saturating_rounding_doubling_high_mul,
-        )
-
         (x,) = inputs
         limits, values = np.iinfo(view.outputs[0].dtype), x.astype(np.int64)
         powers = view.constant("exp").astype(np.int64)[values.max(axis=-1, keepdims=True) - values]
@@ -84,8 +86,6 @@ class L2Normalization(LayerOp):
     input_zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import inverse_square_root, multiply_by_quantized_multiplier, wrap
-
         (x,) = inputs
         limits = np.iinfo(x.dtype)
         rows = x.astype(np.int64).reshape(-1, x.shape[-1]) - self.input_zero_point

@@ -5,6 +5,7 @@ Axes before the last one are frames, in order of time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -73,7 +74,6 @@ class SquareRoot(LayerOp):
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """Return uint32 roots."""
-        import math
 
         def root(number: int) -> int:
             floor = math.isqrt(number)
@@ -198,8 +198,6 @@ def log_table() -> Array:
 
     The last entry is for rounding only.
     """
-    import math
-
     values = [round((math.log2(1 + i / _SEGMENTS) - i / _SEGMENTS) * (1 << 16)) for i in range(_SEGMENTS + 1)]
     return np.array([*values, 0], np.uint16)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from stages.ir.arithmetic.exact import random_bytes
 from stages.ir.model_info import FileTensor
 from stages.ir.operators.operation import Shape
 from stages.ir.operators.single_operator import SingleOperatorBuilder, SingleOperatorModel
@@ -35,8 +36,6 @@ def _constant(model: SingleOperatorBuilder, name: str, values: Any) -> FileTenso
 
 def _positive(model: SingleOperatorBuilder, count: int, bits: int) -> Any:
     """Seeded numbers from 0 to 2^bits - 1."""
-    from stages.ir.arithmetic.exact import random_bytes
-
     return random_bytes(model.spec.seed, "constants", 2 * count).view("<u2") >> (16 - bits)
 
 

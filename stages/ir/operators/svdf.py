@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.exact import random_bytes
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 from stages.ir.arithmetic.multipliers import Fixed, quantize_multiplier
 from stages.ir.layers import Array, Clamped, LayerOp, LayerView, Rounding, Shifted, Tensor
 from stages.ir.model_info import FileTensor, TensorInfo
@@ -110,8 +112,6 @@ class Svdf(Clamped):
 
     def step(self, x: Array, feature: Array, time: Array, bias: Array | None, state: Array) -> tuple[Array, Array]:
         """Return the output int64[batch, units] before zero point and clamp, and the new state."""
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
-
         feature, time = feature.astype(np.int64), time.astype(np.int64)
         sums = wrap((x.astype(np.int64) - self.input_zero_point) @ feature.T)
         scaled = multiply_by_quantized_multiplier(sums, self.feature_multiplier, self.feature_shift, self.rounding)
@@ -187,8 +187,6 @@ def _remembered(state: Array, shape: Shape, newest: Array) -> Array:
 
 def _model(model: SingleOperatorBuilder, x: FileTensor) -> FileTensor:
     """Scales for which features use the state's 16 bits, and results the output's 8 bits."""
-    from stages.ir.arithmetic.exact import random_bytes
-
     spec = model.spec
     units = spec.out_channels or 1
     shape = (units * spec.rank, x.shape[-1])

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from stages.ir.arithmetic.fixed_point import (
+    reciprocal,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
 from stages.ir.layers import Array, Clamped, LayerView
 from stages.support.lazy import np
 
@@ -24,12 +29,6 @@ class WideDiv(Clamped):
     output_shift: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.ir.arithmetic.fixed_point import (
-            reciprocal,
-            rounding_divide_by_pot,
-            saturating_rounding_doubling_high_mul,
-        )
-
         value, divisor = (x.astype(np.int64) for x in inputs)
         value, divisor = np.where(divisor < 0, -value, value), np.maximum(np.abs(divisor), 1)
         bits, free_bits = _bits(divisor), 31 - _bits(np.where(value < 0, -1 - value, value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_by_half
 from stages.ir.arithmetic.multipliers import Fixed, power_of_two, quantize_multiplier
 from stages.ir.layers import Array, LayerView
 from stages.ir.operators.interpolated import interpolate
@@ -55,8 +56,6 @@ class WideLstm(LstmLayer):
         return np.ascontiguousarray(self.steps(np.stack(results).astype(np.int16))), new_states
 
     def _step(self, x: Array, hidden: Array, cell: Array, constants: Sequence[Array]) -> tuple[Array, Array]:
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_by_half
-
         weights, recurrent, bias, table = (array.astype(np.int64) for array in constants)
 
         def clamped(values: Array) -> Array:

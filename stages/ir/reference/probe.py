@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.models.tflite_reader import read
+from stages.ir.reference.interpreter import resolver
+from stages.ir.reference.refusal import RunError, crash, first_crashing_operator, refusal
 from stages.support.lazy import np
 
 TIMEOUT = 120.0  # seconds; a MobileNet takes one
@@ -34,8 +37,6 @@ def tensor_shapes(model: bytes, name: str = "model") -> dict[int, tuple[int, ...
     For files that `tflite_reader.read` accepts. Tensors whose names are not UTF-8 are missing. Raises RunError if
     LiteRT refuses the file or crashes. Takes half a second.
     """
-    from stages.ir.models.tflite_reader import read
-
     shapes = json.loads(_ask(model, read(model, name), name, "shapes"))
     return {int(index): tuple(shape) for index, shape in shapes.items()}
 
@@ -45,8 +46,6 @@ def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
 
     Raises RunError as `tensor_shapes`.
     """
-    from stages.ir.models.tflite_reader import read
-
     header, _, raw = _ask(model, read(model, name), name, "values").partition(b"\n")
     arrays, at = {}, 0
     for index, dtype, shape in json.loads(header):
@@ -63,8 +62,6 @@ def crashing_operator(model: bytes, info: ModelInfo, inputs: Sequence[Any] | Non
 
     Takes half a second for each of log2(operators) tries.
     """
-    from stages.ir.reference.refusal import first_crashing_operator
-
     fed = list(zip(info.inputs, inputs, strict=True)) if inputs is not None else []
     what = "load" if inputs is None else "run"
     return first_crashing_operator(model, info, lambda part: _run_child(part, info, what, fed).returncode < 0)
@@ -72,8 +69,6 @@ def crashing_operator(model: bytes, info: ModelInfo, inputs: Sequence[Any] | Non
 
 def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
     """Return the child's output for "load", "shapes" or "values". Raises RunError if it fails."""
-    from stages.ir.reference.refusal import RunError, crash, refusal
-
     try:
         child = _run_child(model, info, what)
     except subprocess.TimeoutExpired:
@@ -88,8 +83,6 @@ def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
 def _run_child(
     model: bytes, info: ModelInfo, what: str, inputs: Sequence[tuple[int, Any]] = ()
 ) -> subprocess.CompletedProcess[bytes]:
-    from stages.ir.reference.interpreter import resolver
-
     described = [[index, str(array.dtype), list(array.shape)] for index, array in inputs]
     about = {"model": len(model), "resolver": resolver(info.operators), "inputs": described}
     header = json.dumps(about).encode() + b"\n"

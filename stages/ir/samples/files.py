@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from stages.ir.arithmetic.fixed_point import round_half_away
 from stages.ir.samples.wav import Audio, is_wav, read_windows, window_of, windows_in
 from stages.support.lazy import np
 from stages.support.messages import escape
@@ -167,8 +168,6 @@ def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
 
     Raises StageError for NaN and infinity.
     """
-    from stages.ir.arithmetic.fixed_point import round_half_away
-
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         first = tuple(int(axis) for axis in wrong[0])

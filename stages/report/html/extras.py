@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stages.report.html.samples import Shown
+from stages.ir.graph import Graph
+from stages.report.html.samples import Shown, shown_input, shown_output
+from stages.verify.records import Records
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,6 @@ def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes:
 
     `classes` are names for the elements of the first output.
     """
-    from stages.ir.graph import Graph
     from stages.report.html.network import edges
 
     graph = Graph.load(Path(artifacts["tensorize"]), constants=False)
@@ -37,9 +38,6 @@ def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes:
 
 def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Sequence[Shown], Sequence[Shown], str]:
     """Return inputs, outputs and name of the first inference."""
-    from stages.report.html.samples import shown_input, shown_output
-    from stages.verify.records import Records
-
     records = Records.read(Path(artifacts["emit"]), Path(artifacts["simulate"]))
     if not records.outputs.count:
         return (), (), ""

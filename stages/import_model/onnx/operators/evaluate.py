@@ -9,6 +9,7 @@ import onnx
 from stages.import_model.onnx.translation import Node, Translation
 from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused
+from stages.ir.reference.onnx_session import session
 
 Subgraph = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 
@@ -39,8 +40,6 @@ def run(t: Translation, node: Node, parts: Sequence[Subgraph], x: Array) -> Arra
 
     ONNX Runtime computes it, with the file's opsets. Raises Refused if it fails.
     """
-    from stages.ir.reference.onnx_session import session
-
     helper = onnx.helper
     ends = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape), onnx.ValueInfoProto()
     ends[1].name = "y"
