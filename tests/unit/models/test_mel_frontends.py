@@ -19,10 +19,8 @@ from stages.import_model.checks import check_operator
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
-from stages.ir.models.chain.frontends.log_mel import LogMel
-from stages.ir.models.chain.frontends.mel import MelFrontend
+from stages.ir.models.chain.frontends.mel import LogMel, MelFrontend, Mfcc
 from stages.ir.models.chain.frontends.mel_operators import window
-from stages.ir.models.chain.frontends.mfcc import Mfcc
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS

@@ -16,7 +16,7 @@ from ai_edge_litert import schema_py_generated as schema
 from stages.import_model.checks import check_operator
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
-from stages.ir.models.chain.frontends.mfcc import Mfcc
+from stages.ir.models.chain.frontends.mel import Mfcc
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
 from stages.ir.models.chain.frontends.microfrontend_tables import gains
 from stages.ir.models.operators import build

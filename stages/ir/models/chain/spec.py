@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from stages.ir.models.chain.frontends.log_mel import LogMel
-from stages.ir.models.chain.frontends.mfcc import Mfcc
+from stages.ir.models.chain.frontends.mel import LogMel, Mfcc
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
 from stages.ir.models.spec import FileModel, PluginModel, UrlModel, ZooModel
 from stages.support.messages import escape

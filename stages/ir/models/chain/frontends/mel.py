@@ -9,7 +9,7 @@ The integer formulas are in stages/ir/arithmetic/mel.py and stages/ir/operators/
 from __future__ import annotations
 
 from math import ceil, floor, log, log10
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -103,7 +103,7 @@ class MelFrontend(Frontend):
         return [min(max(ceil(corner), 1), self.points // 2) for corner in self.corners]
 
     @model_validator(mode="after")
-    def _check(self) -> MelFrontend:
+    def _check(self) -> Self:
         self._check_samples("window")
         self._check_samples("step")
         if self.frame_step > self.frame_size:
@@ -168,6 +168,45 @@ class MelFrontend(Frontend):
         """Logarithm of 2 in the feature's unit."""
         decibels = 10.0 if self.power == 2 else 20.0
         return {"natural": log(2), "log10": log10(2), "db": decibels * log10(2)}[self.log]
+
+
+class LogMel(MelFrontend):
+    """Log-mel spectrum, `frontend: {kind: log_mel}`: librosa's melspectrogram, power_to_db.
+
+    A frame has `mels` features.
+    """
+
+    kind: Literal["log_mel"] = "log_mel"
+
+    @property
+    def feature_channels(self) -> int:
+        """Features of a frame."""
+        return self.mels
+
+
+class Mfcc(MelFrontend):
+    """Mel-frequency cepstral coefficients: `frontend: {kind: mfcc}`, as librosa's mfcc.
+
+    coefficients  of the DCT-II of the log-mel spectrum, from 0 on
+    dct_norm      ortho or none
+    lifter        L: coefficient n is multiplied by 1 + L / 2 * sin(pi * (n + 1) / L); 0: none
+    """
+
+    kind: Literal["mfcc"] = "mfcc"
+    coefficients: Annotated[int, Field(ge=1, le=256)] = 13
+    dct_norm: Literal["ortho", "none"] = "ortho"
+    lifter: Annotated[float, Field(ge=0, le=1000)] = 0.0
+
+    @property
+    def feature_channels(self) -> int:
+        """Features of a frame."""
+        return self.coefficients
+
+    @model_validator(mode="after")
+    def _check_coefficients(self) -> Self:
+        if self.coefficients > self.mels:
+            raise mistake(f"{self.coefficients} coefficients of {self.mels} mels; at most {self.mels}", "coefficients")
+        return self
 
 
 def _to_mel(hertz: float, scale: str) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from stages.ir.arrays import Array
 from stages.ir.models.builder import Tensor
 from stages.ir.models.chain.frontends.base import Features
-from stages.ir.models.chain.frontends.mel import MelFrontend
+from stages.ir.models.chain.frontends.mel import LogMel, MelFrontend, Mfcc
 from stages.ir.models.chain.frontends.signal_builder import SignalBuilder
 from stages.support.messages.stage_error import StageError
 
@@ -18,17 +18,28 @@ _ONE = 1 << 16  # 1 of a logarithm
 _MOST_SHIFT, _MOST_BIAS = 46, 1 << 60
 
 
-def mel_file(options: MelFrontend, transform: Array | None, features: Features) -> bytes:
-    """Return the file.
-
-    transform  float64[features, mels] of the log-mel spectrum, None for the spectrum itself
-    """
+def build(options: LogMel | Mfcc, features: Features) -> bytes:
+    """Return the TFLite file of the front end."""
     builder = SignalBuilder(features.frames)
     has_previous = options.pre_emphasis > 0  # a frame begins with the sample before it
     frames = builder.framed(options.frame_size + has_previous, options.frame_step)
     spectrum = _log_mel(builder, options, frames)
+    transform = cosines(options) if isinstance(options, Mfcc) else None
     builder.output(_features(builder, options, transform, features, spectrum))
     return builder.build()
+
+
+def cosines(options: Mfcc) -> Array:
+    """Return the DCT-II with its lifter, float64[coefficients, mels]."""
+    mels = options.mels
+    n = np.arange(options.coefficients)
+    matrix: Array = 2 * np.cos(np.pi * np.outer(n, 2 * np.arange(mels) + 1) / (2 * mels))
+    if options.dct_norm == "ortho":
+        matrix *= np.sqrt(0.5 / mels)
+        matrix[0] *= np.sqrt(0.5)
+    if options.lifter:
+        matrix *= (1 + options.lifter / 2 * np.sin(np.pi * (n + 1) / options.lifter)).reshape(-1, 1)
+    return matrix
 
 
 def window(options: MelFrontend) -> Array:
