@@ -27,7 +27,7 @@ from pipeline.project import Project, current_project, project_of
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.session import Display
 from pipeline.terminal.progress import ProgressDisplay
-from pipeline.terminal.table import Table, render
+from pipeline.terminal.table import Table
 from stages.support.messages import escape
 
 COLUMNS = ("candidate", "loss", "SNR dB", "instructions", "RAM", "ROM", "verdict")
@@ -262,7 +262,7 @@ def _search(name: str, values: dict[str, str], *, as_json: bool, alone: bool) ->
         if not as_json:
             result_table = table(measurements, budget)
             title = f"mixed precisions of {name}" + (f" on {target}" if place else "")
-            display.show(lambda width: render(result_table, title))
+            display.show_table(result_table, title)
     winner = best(measurements, budget)
     if as_json:
         pass

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from pipeline.recipes.loader import LoadedRecipe
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.matrix_row import MatrixRow
 from pipeline.terminal.progress import ProgressDisplay, time_left
-from pipeline.terminal.table import Table, markdown, render
+from pipeline.terminal.table import Table, markdown
 from stages.support.messages import escape
 from stages.support.system.atomic_write import write_atomically
 
@@ -109,7 +108,7 @@ class MatrixRun:
         page = filter(None, (f"# {escape.markdown(self.name)}", escape.markdown(part), markdown(table)))
         write_atomically(self._folder / "matrix.md", "\n\n".join(page))
         write_atomically(self._folder / "matrix.html", matrix_page(self.name, part, rows, self._folder))
-        display.show(partial(_render, table, self.name))
+        display.show_table(table, self.name)
         display.line(f"{self._shown}/matrix.html, matrix.md, matrix.json")
 
     def _part(self) -> str:
@@ -158,7 +157,3 @@ def verdict_of(verify: Mapping[str, Any] | None) -> str:
             exact, reference = "exact but for near ties", "ONNX Runtime"
         what = f"{exact}, {100 * distance['outputs']['share']:.2g} % unlike {reference}"
     return f"{what}, {verify['outputs_checked']:,} values, {verify['layers_checked']} layers"
-
-
-def _render(table: Table, title: str, width: int) -> Any:
-    return render(table, title)

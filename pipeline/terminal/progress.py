@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from pipeline.terminal.table import Table, render
 from stages.support.messages import escape
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class ProgressDisplay:
             else:
                 self._stream.write(text + "\n")
                 self._stream.flush()
+
+    def show_table(self, table: Table, title: str) -> None:
+        """Print a table."""
+        self.show(lambda width: render(table, title))
 
     def show(self, render: Callable[[int], Any]) -> None:
         """Print the rich renderable `render(width)`; in a file, it may be wider than a terminal.

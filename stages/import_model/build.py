@@ -8,10 +8,10 @@ import tflite
 from tvm import IRModule, relax
 
 from stages.base import StageError
-from stages.import_model.checks import check_ends, check_graph, check_operator, operator_error
+from stages.import_model.checks import check_ends, check_graph, check_operator
 from stages.import_model.checks.graph import NOTHING_TO_RUN
 from stages.import_model.converter import Converter, Unsupported
-from stages.import_model.operators import hint_for, unsupported_reason
+from stages.import_model.operators import hint_for, operator_error, unsupported_reason
 from stages.import_model.trim_windows import trim_options
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import CUSTOM

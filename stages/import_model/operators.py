@@ -6,7 +6,10 @@ the operators of stages.ir.operators: as quantize(op(dequantize(x))), as data mo
 
 from __future__ import annotations
 
+from stages.ir.model_info import ModelInfo, OperatorInfo
+from stages.ir.naming import tensor_names
 from stages.ir.operators.declaration import CUSTOM
+from stages.support.messages.operator_error import OperatorError
 
 _CONTROL_FLOW = frozenset({"CALL", "IF", "STABLEHLO_CASE", "STABLEHLO_IF", "STABLEHLO_WHILE", "WHILE"})
 _STATE = frozenset({
@@ -57,3 +60,9 @@ def unsupported_reason(op: str) -> str:
     if op.startswith(CUSTOM):
         return "is a custom operator, which the file does not define; a plug-in can (docs/how-to/add_operator.md)"
     return "is not supported"
+
+
+def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:
+    """Return the error `operator 3 (CONV_2D) WHAT`, with its tensor names on a second line."""
+    name = info.tensors[operator.outputs[0]].name if operator.outputs else ""
+    return OperatorError(operator.index, operator.op, name, what, tensor_names(operator, info), hint=hint)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from stages.import_model.checks import operator_error
+from stages.import_model.operators import operator_error
 from stages.ir.arithmetic.sliding import places
 from stages.ir.layers import Window
 from stages.ir.model_info import ModelInfo, OperatorInfo

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +19,10 @@ from stages.support.messages import escape
 from stages.support.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pipeline.commands.bench.cases import Case
     from pipeline.commands.bench.run import Outcome, Runner
     from pipeline.commands.bench.suite import Suite
     from pipeline.terminal.progress import ProgressDisplay
-    from pipeline.terminal.table import Table
 
 
 NETWORKS, LAYERS, SILICON = SUITES = "networks", "layers", "silicon"
@@ -243,12 +239,12 @@ def _finish(
     from pipeline.commands.bench.table import case_table, cycles_table
 
     records = [outcome.record for outcome in outcomes if outcome.record is not None and not outcome.failed]
-    display.show(partial(_render, case_table(outcomes), "one inference; bytes for arena, RAM and ROM"))
+    display.show_table(case_table(outcomes), "one inference; bytes for arena, RAM and ROM")
     if cycles := cycles_table(outcomes):
-        display.show(partial(_render, cycles, "cycles of one inference on boards with an accelerator"))
+        display.show_table(cycles, "cycles of one inference on boards with an accelerator")
     measured = {record.id: record for record in records}
     for title, table in ratio_tables(suite, measured):
-        display.show(partial(_render, table, f"{title}, instructions"))
+        display.show_table(table, f"{title}, instructions")
     if options["json"]:
         write_named_file(options["json"], lambda path: write_records(path, records))
     if options["markdown"]:
@@ -262,13 +258,6 @@ def _finish(
     if failed:
         sys.stderr.write(f"ERROR: {failed} of {len(outcomes)} rows failed\n")
     return FAILED if failed else code
-
-
-def _render(table: Table, title: str, width: int) -> RenderableType:
-    """Return the table for a display."""
-    from pipeline.terminal.table import render
-
-    return render(table, title)
 
 
 def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.bench.baseline import Baseline, parse_baseline
@@ -36,7 +35,6 @@ from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets, unknown_target_error
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
-from pipeline.terminal.table import Table, render
 from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.ir.models.spec import OpModel
@@ -265,7 +263,7 @@ def _finish(
     tables = [("instructions per multiply-accumulate or element", layer_table(ordered))]
     tables += [("the same by class: median (least to most)", class_table(ordered)), *baseline_tables(ordered)]
     for title, table in tables:
-        display.show(partial(_render, table, title))
+        display.show_table(table, title)
     if options["json"]:
         write_named_file(options["json"], lambda path: write_rows(path, ordered))
     if options["markdown"]:
@@ -285,10 +283,6 @@ def _finish(
     counts = f"{len(verdict.worse)} worse, {len(verdict.better)} better, {len(verdict.stale)} stale"
     print(f"{counts}; {compared} figures of {len(rows)} layers")
     return verdict.exit_code
-
-
-def _render(table: Table, title: str, width: int) -> Any:
-    return render(table, title)
 
 
 def print_kernel_choices(results: Mapping[str, Sequence[ChoiceQuality]]) -> int:

@@ -29,7 +29,7 @@ from pipeline.recipes.targets import load_targets, unknown_target_error
 from pipeline.runs.cache import StoreCache
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
-from pipeline.terminal.table import Table, markdown, render
+from pipeline.terminal.table import Table, markdown
 from stages.backends.targets.spec import Target
 from stages.backends.timing.accuracy import FILE
 from stages.backends.timing.silicon import CLOSED, FIRMLINE, RESET, Measurement, Silicon
@@ -129,7 +129,7 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
         with Workspace(root=project, install=install_group) as workspace:
             if options["fit"]:
                 rows, table = _fitted(rows, folders, workspace, display)
-                display.show(partial(_render, table, "fitted parameters"))
+                display.show_table(table, "fitted parameters")
             outcomes = list(_outcomes(rows, folders, workspace, display, options["jobs"] or 1))
             closed = closed_table(dict.fromkeys(row.measurement.chip for row in rows), workspace)
     finally:
@@ -138,7 +138,7 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
     tables["closed code: stored estimates of `doit fit model=zoo:…`"] = closed
     for title, table in tables.items():
         if table.rows:
-            display.show(partial(_render, table, title))
+            display.show_table(table, title)
     for line, count in _not_run(outcomes).items():
         print(f"not run: {count} rows; {line}")
     if options["json"]:
@@ -392,7 +392,3 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
         "error": outcome.error,
         "failed": outcome.failed or outcome.missing or None,
     }
-
-
-def _render(table: Table, title: str, width: int) -> Any:
-    return render(table, title)

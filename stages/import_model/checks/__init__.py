@@ -12,17 +12,17 @@ LiteRT and TVM's front end rely on sound files. One module per concern: `counts`
 from __future__ import annotations
 
 from stages.import_model.checks.counts import check_all_counts, check_counts, check_options
-from stages.import_model.checks.errors import operator_error
 from stages.import_model.checks.graph import check_ends, check_graph
 from stages.import_model.checks.quantization import check_quantization
 from stages.import_model.checks.types import check_sizes, check_types
 from stages.import_model.checks.values import check_constants, check_values
+from stages.import_model.operators import operator_error
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.naming import named
 from stages.ir.operators.operation import Operation, Refused, listed
 from stages.ir.operators.table import OPERATORS
 
-__all__ = ["check_all_counts", "check_ends", "check_graph", "check_operator", "operator_error"]
+__all__ = ["check_all_counts", "check_ends", "check_graph", "check_operator"]
 
 _CHECKS = (check_counts, check_options, check_sizes, check_types, check_values, check_constants, check_quantization)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.import_model.checks.errors import operator_error
 from stages.import_model.checks.types import check_bytes
+from stages.import_model.operators import operator_error
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.operators.declaration import MANY
 from stages.ir.operators.operation import Operation, Refused

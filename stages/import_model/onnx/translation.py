@@ -8,7 +8,7 @@ an output of the model) transpose them back. All 8-bit tensors are int8: uint8 v
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -379,3 +379,7 @@ def check_rank(x: TensorView, ranks: Sequence[int]) -> None:
 
 def _plain(shape: Shape) -> Order:
     return plain_order(len(shape))
+
+
+# Appends the TFLite form of an ONNX operator.
+Translator = Callable[[Translation, Node], None]

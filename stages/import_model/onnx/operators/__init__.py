@@ -25,7 +25,7 @@ from stages.import_model.onnx.operators import (
     softmax,
     transposed,
 )
-from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
+from stages.import_model.onnx.translation import MICROSOFT, Node, Translation, Translator
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView
 
 MOVES: dict[str, Callable[[Translation, Node, TensorView], TensorView | list[TensorView]]] = {
@@ -34,7 +34,7 @@ MOVES: dict[str, Callable[[Translation, Node, TensorView], TensorView | list[Ten
     **padding.MOVES,
     **pools.MOVES,
 }
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
+TRANSLATORS: dict[str, Translator] = {
     **logic.TRANSLATORS,
     **elementwise.TRANSLATORS,
     **functions.TRANSLATORS,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stages.import_model.onnx.operators.weights import Weights, integer_bias
-from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
+from stages.import_model.onnx.translation import Node, Out, Translation, Translator, check_rank
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView, image_order
 from stages.ir.arithmetic.sliding import extent, places
 from stages.ir.arrays import Array
@@ -181,5 +181,4 @@ def convolve(
     t.finish(out, from_image(t, result, len(x.shape), out.name))
 
 
-Translator = Callable[[Translation, Node], None]
 TRANSLATORS: dict[str, Translator] = {"Conv": conv}

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from stages.import_model.onnx.operators.tables import lower_to_table, requantized
-from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in, clip_bounds
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, Translator, axis_in, clip_bounds
 from stages.import_model.onnx.values import Constant, Dequantized, Order, TensorView, plain_order
 from stages.ir.arithmetic.pairs import Pair, exact_halves, nearest_multipliers
 from stages.ir.arrays import Array
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
-
-Translator = Callable[[Translation, Node], None]
 
 
 def _unary(op: str, table: str = "", **fields: Any) -> Translator:

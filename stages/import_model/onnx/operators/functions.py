@@ -6,12 +6,11 @@ Between integers, each is a table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from stages.import_model.onnx.operators.tables import lower_to_table
-from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
+from stages.import_model.onnx.translation import MICROSOFT, Node, Translation, Translator
 from stages.import_model.onnx.values import TensorView
 from stages.ir.models.tflite_writer import Tensor
 
@@ -66,7 +65,7 @@ class Steps:
 Formula = Callable[[Steps, Tensor, Node], Tensor]
 
 
-def _composed(formula: Formula) -> Callable[[Translation, Node], None]:
+def _composed(formula: Formula) -> Translator:
     def translate(t: Translation, node: Node) -> None:
         if lower_to_table(t, node):
             return
@@ -163,7 +162,7 @@ def erf(s: Steps, x: Tensor, node: Node) -> Tensor:
     return s("MUL", unit, far)
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], Any]] = {
+TRANSLATORS: dict[str, Translator] = {
     "Celu": _composed(celu),
     "Elu": _composed(elu),
     "Erf": _composed(erf),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from stages.import_model.onnx.translation import Node, Translation, axis_in
+from stages.import_model.onnx.translation import Node, Translation, Translator, axis_in
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView, plain_order
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.models.tflite_writer import Tensor
@@ -43,4 +41,4 @@ def _source(t: Translation, node: Node, data: TensorView | Dequantized | Constan
     return t.builder.constant(name, np.ascontiguousarray(values), float(data.scale.reshape(-1)[0]), zero_point)
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"Gather": gather}
+TRANSLATORS: dict[str, Translator] = {"Gather": gather}

@@ -7,14 +7,12 @@ is a convolution between integers; the product of the constants is the scale of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from stages.import_model.onnx.operators.convolution import convolve
 from stages.import_model.onnx.operators.products import connect
 from stages.import_model.onnx.operators.weights import Weights, integer_bias
-from stages.import_model.onnx.translation import Node, Out, Translation
+from stages.import_model.onnx.translation import Node, Out, Translation, Translator
 from stages.import_model.onnx.values import Constant, TensorView
 from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
@@ -95,4 +93,4 @@ def matmul(t: Translation, node: Node) -> None:
     connect(t, x, weights, bias, out, sums="float", **rule)
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"ConvInteger": conv, "MatMulInteger": matmul}
+TRANSLATORS: dict[str, Translator] = {"ConvInteger": conv, "MatMulInteger": matmul}

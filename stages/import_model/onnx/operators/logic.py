@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
@@ -10,13 +10,12 @@ import onnx
 from stages.import_model.onnx.operators.elementwise import broadcast_together, operands, real_operand
 from stages.import_model.onnx.operators.qlinear import declared_output, operand
 from stages.import_model.onnx.operators.tables import requantized, requantized_values
-from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, Translator, axis_in
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView, plain_order
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
 
-Translator = Callable[[Translation, Node], None]
 Operand = TensorView | Constant
 _CAST_TO = {
     onnx.TensorProto.FLOAT: "float32",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from stages.import_model.onnx.operators.elementwise import broadcast_constant
 from stages.import_model.onnx.operators.functions import Steps
 from stages.import_model.onnx.operators.reductions import reduced
-from stages.import_model.onnx.translation import Node, Translation, axis_in
+from stages.import_model.onnx.translation import Node, Translation, Translator, axis_in
 from stages.import_model.onnx.values import TensorView, plain_order
 from stages.ir.models.tflite_writer import Tensor
 from stages.ir.operators.operation import Refused, listed
@@ -152,7 +152,7 @@ def _zero_as_one(steps: Steps, divisor: Tensor) -> Tensor:
     return steps("ADD", divisor, steps.number(steps.truth("EQUAL", divisor, 0.0)))
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
+TRANSLATORS: dict[str, Translator] = {
     "BatchNormalization": batch_normalization,
     "GroupNormalization": group_normalization,
     "InstanceNormalization": instance_normalization,

@@ -13,7 +13,7 @@ import onnx
 from stages.import_model.onnx.operators.convolution import Pads, Window, as_image, convolve, from_image
 from stages.import_model.onnx.operators.evaluate import evaluated
 from stages.import_model.onnx.operators.weights import Weights
-from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, check_rank
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, Translator, check_rank
 from stages.import_model.onnx.values import Dequantized, TensorView
 from stages.ir.arrays import Array
 from stages.ir.models.tflite_writer import Tensor
@@ -237,5 +237,5 @@ def _averaged(
     return result
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"AveragePool": average_pool}
+TRANSLATORS: dict[str, Translator] = {"AveragePool": average_pool}
 MOVES: dict[str, Callable[[Translation, Node, TensorView], TensorView]] = {"MaxPool": max_pool}

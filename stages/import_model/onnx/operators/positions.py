@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from stages.import_model.onnx.operators.reductions import reduced, reduced_order
-from stages.import_model.onnx.translation import Node, Translation, axis_in
+from stages.import_model.onnx.translation import Node, Translation, Translator, axis_in
 from stages.import_model.onnx.values import Dequantized, TensorView
 from stages.ir.operators.operation import Refused
-
-Translator = Callable[[Translation, Node], None]
 
 
 def _comparable(t: Translation, node: Node) -> TensorView:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from stages.import_model.onnx.operators.elementwise import broadcast_together, real_operand
 from stages.import_model.onnx.operators.matrices import einsum, integers_behind, multiply, product
 from stages.import_model.onnx.operators.weights import Weights, integer_bias, is_bias
-from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
+from stages.import_model.onnx.translation import Node, Out, Translation, Translator, check_rank
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView, plain_order
 from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
@@ -163,4 +162,4 @@ def connect(t: Translation, x: TensorView, weights: Weights, bias: Array | None,
     t.finish(out, TensorView(result, result.shape, shape, plain_order(len(result.shape))))
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"Einsum": einsum, "Gemm": gemm, "MatMul": matmul}
+TRANSLATORS: dict[str, Translator] = {"Einsum": einsum, "Gemm": gemm, "MatMul": matmul}

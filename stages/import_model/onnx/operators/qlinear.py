@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from stages.import_model.onnx.operators.convolution import convolve
@@ -15,13 +13,12 @@ from stages.import_model.onnx.operators.reductions import emit_reduction
 from stages.import_model.onnx.operators.softmax import integer_softmax, softmax_rows
 from stages.import_model.onnx.operators.tables import integer_results
 from stages.import_model.onnx.operators.weights import Weights
-from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, Translator
 from stages.import_model.onnx.values import Constant, TensorView
 from stages.ir.models.onnx_names import LOWERED
 from stages.ir.operators.operation import Refused
 
 _OTHER_FORM = "Quantize with quant_format=QDQ, or remove {} from op_types_to_quantize."
-Translator = Callable[[Translation, Node], None]
 
 
 def _read(t: Translation, node: Node, at: int) -> TensorView:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from stages.import_model.onnx.operators.tables import requantized
-from stages.import_model.onnx.translation import Node, Translation
+from stages.import_model.onnx.translation import Node, Translation, Translator
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView
 from stages.ir.operators.operation import Refused
 
@@ -42,7 +40,7 @@ def dequantize(t: Translation, node: Node) -> None:
     t.bind(node.outputs[0], Dequantized(value))
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
+TRANSLATORS: dict[str, Translator] = {
     "DequantizeLinear": dequantize,
     "QuantizeLinear": quantize,
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from stages.import_model.onnx.operators.movement import reversed_along, slice_view
 from stages.import_model.onnx.states import assign, read
-from stages.import_model.onnx.translation import Node, Translation
+from stages.import_model.onnx.translation import Node, Translation, Translator
 from stages.import_model.onnx.values import Constant, TensorView, plain_order
 from stages.ir.arrays import Array
 from stages.ir.models.tflite_writer import Tensor
@@ -67,7 +67,7 @@ def _rnn(t: Translation, node: Node, direction: _Direction, x: Tensor, states: l
     return t.builder.rnn(x, *arrays, activation=activation, time_major=True, state=states[0], name=name)
 
 
-def _translator(layer: Layer, states: int) -> Callable[[Translation, Node], None]:
+def _translator(layer: Layer, states: int) -> Translator:
     """Return the translator of an operator with so many states."""
 
     def translate(t: Translation, node: Node) -> None:
@@ -197,7 +197,7 @@ def _bind(t: Translation, node: Node, number: int, parts: list[TensorView], axis
     t.bind(name, TensorView.of(t.builder.concatenation(tensors, axis, name=name), plain_order(len(shape))))
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
+TRANSLATORS: dict[str, Translator] = {
     "GRU": _translator(_gru, 1),
     "LSTM": _translator(_lstm, 2),
     "RNN": _translator(_rnn, 1),

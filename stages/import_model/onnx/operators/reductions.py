@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from stages.import_model.onnx.operators.functions import Steps
-from stages.import_model.onnx.translation import Node, Out, Translation, axis_in
+from stages.import_model.onnx.translation import Node, Out, Translation, Translator, axis_in
 from stages.import_model.onnx.values import Dequantized, Order, TensorView, permuted
 from stages.ir.operators.operation import Refused
-
-Translator = Callable[[Translation, Node], None]
 
 
 def reduce_axes(t: Translation, node: Node, rank: int) -> list[int]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from stages.import_model.onnx.translation import Node, Out, Translation, axis_in
+from stages.import_model.onnx.translation import Node, Out, Translation, Translator, axis_in
 from stages.import_model.onnx.values import Dequantized, TensorView
 
 _SMALLEST_SCALE = 2.0**-24  # of the result of a Softmax between integers
@@ -63,4 +62,4 @@ def softmax_rows(
     return x, x.shape
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"LogSoftmax": log_softmax, "Softmax": softmax}
+TRANSLATORS: dict[str, Translator] = {"LogSoftmax": log_softmax, "Softmax": softmax}

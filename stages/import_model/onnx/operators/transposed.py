@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from stages.import_model.onnx.operators.convolution import as_image, from_image
 from stages.import_model.onnx.operators.weights import Weights, integer_bias
-from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
+from stages.import_model.onnx.translation import Node, Out, Translation, Translator, check_rank
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView
 from stages.ir.arrays import Array
 from stages.ir.operators.operation import Refused, listed
@@ -190,4 +190,4 @@ def _axes(node: Node, x: TensorView, taps: Sequence[int]) -> list[_Axis]:
     return axes
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"ConvTranspose": conv_transpose}
+TRANSLATORS: dict[str, Translator] = {"ConvTranspose": conv_transpose}
