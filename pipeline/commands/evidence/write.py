@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,22 @@ def _misra(session: Session, folder: Path) -> dict[str, Any]:
     return _row("MISRA C:2012", "misra.md", text, holds=not undeviated and not unread)
 
 
+@contextmanager
+def another_day() -> Iterator[None]:
+    """Let compilers take the date of `__DATE__` and `__TIME__` from 1970, unless the user sets SOURCE_DATE_EPOCH."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        yield
+        return
+    os.environ["SOURCE_DATE_EPOCH"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["SOURCE_DATE_EPOCH"]
+
+
 def _rebuild(session: Session, release: Release, folder: Path) -> dict[str, Any]:
-    """Emit and compile again in another folder, without the store, and compare."""
-    with temporary_folder("rebuild") as build:
+    """Emit and compile again in another folder, on another day, without the store, and compare."""
+    with temporary_folder("rebuild") as build, another_day():
         inputs = dict(session.folders)
         for kind in ("emit", "compile"):
             action = session.plan[kind]
@@ -187,11 +201,14 @@ def _instructions(session: Session, release: Release, folder: Path) -> dict[str,
         return _row("instructions", "", "not counted on this target")
     _put(folder / "instructions.json", result)
     total, varying, unbounded = result["total"], result["varying"], result["unbounded"]
-    text = f"{total['least']:,} to {total['most']:,} over {result['inferences']} inferences"
+    unit = counted(release.report)
+    is_instructions = unit == "instructions"
+    text = f"{total['least']:,} to {total['most']:,}{'' if is_instructions else f' {unit}'}"
+    text += f" over {result['inferences']} inferences"
     if total["bound"] is not None:
         text += f", at most {total['bound']:,} for any input"
     text += f"; no bound for layers {', '.join(map(str, unbounded))}, whose loops depend on data" if unbounded else ""
-    text += f"; layers that depend on data: {', '.join(map(str, varying)) or 'none'}"
+    text += f"; layers that depend on data: {', '.join(map(str, varying)) or 'none'}" if is_instructions else ""
     return _row("instructions", "instructions.json", text, holds=result["holds"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from pipeline.api import run_recipe
 from pipeline.commands.dispatch import run
 from pipeline.commands.evidence import write
+from stages.backends.toolchain.compiler import run_command
 from tests.support import exports
 from tests.support.gdb_servers import needs_gdb, qemu
 from tests.support.optional import needs
@@ -95,13 +97,14 @@ def test_other_inputs_take_no_more_instructions_than_the_bound(folder: Path, tar
 def test_the_report_of_a_board_is_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """QEMU's GDB server stands for the board. The report stays evidence until the sources change."""
 
-    def row(*words: str) -> str:
+    def row(*words: str, about: str = "run on a board") -> str:
         run(["evidence", "small", *words, "--json"])
         rows = json.loads(capsys.readouterr().out)["evidence"]
-        return str(next((row["result"] for row in rows if row["about"] == "run on a board"), ""))
+        return str(next((row["result"] for row in rows if row["about"] == about), ""))
 
     saved = folder / "build/small/cortex-m4/evidence/on_board.json"
     with qemu("mps2-an386", folder) as (place, _):
+        assert re.fullmatch(r"[\d,]+ to [\d,]+ ticks over 4 inferences", row(f"run_on={place}", about="instructions"))
         result = row(f"run_on={place}")
     assert f"in QEMU at {place}, ticks by SysTick" in result and " 0 mismatches in " in result
     report = json.loads(saved.read_text())
@@ -112,6 +115,23 @@ def test_the_report_of_a_board_is_evidence(folder: Path, capsys: pytest.CaptureF
     assert row() == result and json.loads(saved.read_text()) == report
     assert row("set=stages.emit.prefix=other") == "not saved: sources changed since the run in on_board/"
     assert not saved.exists()
+
+
+def test_the_rebuild_is_on_another_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code with a date has other bytes then, unless the user fixes the date."""
+    (tmp_path / "date.c").write_text("const char date[] = __DATE__;\n")
+
+    def date() -> str:
+        return run_command(["gcc", "-S", "-o", "-", str(tmp_path / "date.c")], "date.c")
+
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    first = date()
+    with write.another_day():
+        assert date() != first and "1970" in date()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400000")
+    first = date()
+    with write.another_day():
+        assert date() == first
 
 
 def _check_documents(place: Path) -> None:
