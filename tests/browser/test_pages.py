@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +20,10 @@ from pipeline.commands.fit.request import Request
 from pipeline.commands.fit.row import FITS, TOO_LARGE, Row
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.matrix_row import MatrixRow
+from stages.report.audio.picture import audio_svg
+from stages.report.audio.section import audio_section
+from stages.report.config import DetectionOptions
+from tests.unit.report.test_audio import OFF, ON, SCORE, read
 
 playwright = pytest.importorskip("playwright.sync_api", reason="./bootstrap --with browser pytest runs them")
 CHROMIUM = shutil.which("chromium")
@@ -114,12 +119,15 @@ def test_layers_are_sorted_and_filtered(browser: Any, run: RunResult) -> None:
 
 
 @pytest.mark.parametrize("width", [400, 1400])
-def test_labels_of_pictures_can_be_read(browser: Any, run: RunResult, width: int) -> None:
+def test_labels_of_pictures_can_be_read(browser: Any, run: RunResult, width: int, tmp_path: Path) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto((run.folder / "report.html").as_uri())
     heights = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"
     shown = page.eval_on_selector_all(".arena text, .rom text", heights)
     assert len(shown) > 20 and min(shown) > 9
+    series = read(tmp_path, {"a.wav": ([[ON], [OFF]], [])}, [SCORE])
+    page.set_content(audio_svg(series, audio_section(series, DetectionOptions(), ())))
+    assert min(page.eval_on_selector_all(".audio text", heights)) > 9
     page.close()
 
 
@@ -174,16 +182,18 @@ def test_a_board_is_seen_without_scrolling_sideways(browser: Any, pages: dict[st
     page.close()
 
 
-@pytest.mark.parametrize("width", [400, 941, 1301, 1400])
+@pytest.mark.parametrize("width", [400, 941, 1381])
 def test_long_names_leave_room_for_the_reason(browser: Any, run: RunResult, width: int, tmp_path: Path) -> None:
-    """Names of operators and kernels break at underscores, as those of signal operators must."""
+    """Names of operators and kernels break at underscores, also in the reason, as those of signal operators must."""
     page, long = browser.new_page(viewport={"width": width, "height": 900}), tmp_path / "long.html"
     text = (run.folder / "report.html").read_text()
     assert "fully_<wbr>connected</td>" in text
     name = "signal_<wbr>filter_<wbr>bank_<wbr>spectral_<wbr>subtraction"
     for cell in ("operator", "kernel"):
         text = text.replace(f'<td class="{cell}">', f'<td class="{cell}">{name} ')
-    long.write_text(text)
+    reason = '<td class="why"><button[^>]*>'
+    assert re.search(f"{reason}[^<]*_<wbr>", text)
+    long.write_text(re.sub(f"({reason})", rf"\g<1>137.7 % dearer than {name} ", text))
     page.goto(long.as_uri())
     box = page.locator("#layer-0 .why").bounding_box()
     assert box is not None and box["x"] + box["width"] <= width

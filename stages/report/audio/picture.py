@@ -111,9 +111,8 @@ def _style() -> str:
             ]
         )
 
-    fixed = (
-        ".audio { max-width: 100%; height: auto; font: 12px system-ui, sans-serif } .audio .name { font-weight: 600 }\n"
-    )
+    fixed = ".audio { max-width: 100%; min-width: 760px; height: auto; font: 12px system-ui, sans-serif }\n"
+    fixed += ".audio .name { font-weight: 600 }\n"
     fixed += ".audio .frame, .audio .axis, .audio .line { fill: none } .audio .line { stroke-width: 1.6 }\n"
     fixed += ".audio .limit { stroke-dasharray: 4 3 } .audio .label { fill-opacity: .45 }\n"
     light, dark = (rules(colours, [pair[at] for pair in _SCORES]) for at, colours in enumerate((_LIGHT, _DARK)))
