@@ -72,3 +72,8 @@ def extremes(tensors: Sequence[Tensor]) -> list[Inputs]:
 def drawn_inputs(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
     """Any values, then every extreme."""
     return (tuple(values(draw, tensor) for tensor in layer.inputs), *extremes(layer.inputs))
+
+
+def case(name: str, draw: Draw, layer: LayerView, *covers: str) -> Case:
+    """A case on `drawn_inputs`."""
+    return Case(name, covers, layer, drawn_inputs(draw, layer))

@@ -89,6 +89,16 @@ class Draw:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.choose(1, 2, 3, 4, 5, 6, 9) for _ in range(self.integer(1, 4)))
 
+    def pair(self, full: tuple[int, ...], axes: int = 3, front: int = 2) -> list[tuple[int, ...]]:
+        """Two shapes that broadcast: 1 for one in `axes` + 1 axes; one second in `front` + 1 lacks some in front."""
+        shapes = [list(full), list(full)]
+        for axis in range(len(full)):
+            if self.integer(0, axes) == 0:
+                shapes[self.integer(0, 1)][axis] = 1
+        if self.integer(0, front) == 0:
+            shapes[1] = shapes[1][self.integer(0, len(full) - 1) :]
+        return [tuple(shape) for shape in shapes]
+
 
 def bounds(dtype: str) -> tuple[int, int]:
     """Lowest and highest value of an integer type, or of bool."""
@@ -107,6 +117,12 @@ def whole_range(dtype: str) -> dict[str, int]:
     """Output zero point and bounds that cut nothing off."""
     low, high = bounds(dtype)
     return {"output_zero_point": middle(dtype), "act_min": low, "act_max": high}
+
+
+def scaled(first: tuple[int, int], second: tuple[int, int], output: tuple[int, int]) -> dict[str, Any]:
+    """The fields of an operator of two inputs that have the multipliers and shifts of both and of the output."""
+    scales = {"multipliers": (first[0], second[0]), "shifts": (first[1], second[1])}
+    return {**scales, "output_multiplier": output[0], "output_shift": output[1]}
 
 
 def image(name: str, shape: tuple[int, ...], dtype: str, layout: str = "") -> Tensor:
@@ -139,6 +155,11 @@ def with_constants(layer: LayerView, **arrays: np.ndarray) -> LayerView:
     """The layer with other constants, by role."""
     changed = {layer.layer.constants[role]: array for role, array in arrays.items()}
     return LayerView(layer.layer, layer.tensors, {**layer.arrays, **changed})
+
+
+def without_bias(layer: LayerView) -> LayerView:
+    constants = {role: name for role, name in layer.layer.constants.items() if role != "bias"}
+    return LayerView(layer.layer.model_copy(update={"constants": constants}), layer.tensors, layer.arrays)
 
 
 def as_converted(layer: LayerView) -> LayerView:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from stages.ir.graph import Add, LayerView, Layout
+from stages.ir.graph import Add, LayerView
 from tests.conformance.broadcasts import pairs
-from tests.conformance.case import Case, Inputs, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
+from tests.conformance.case import Case, Inputs, case
+from tests.conformance.draw import Draw, bounds, image, middle, scaled, view, with_layouts, with_op
 
 OPS = ("add", "sub")
 HALF = (1 << 30, 0)  # the multiplier and shift of the input that has the larger scale
@@ -59,10 +59,7 @@ def add(draw: Draw, shapes: list[tuple[int, ...]], layouts: tuple[str, str, str]
         **draw.clamped(),
         zero_points=(draw.zero_point(), draw.zero_point()),
         left_shift=20,
-        multipliers=(scales[0][0], scales[1][0]),
-        shifts=(scales[0][1], scales[1][1]),
-        output_multiplier=output[0],
-        output_shift=output[1],
+        **scaled(*scales, output),
     ).model_copy(update=fields)
     tensors = [
         image(name, shape, draw.dtype, layout)
@@ -75,37 +72,19 @@ def add(draw: Draw, shapes: list[tuple[int, ...]], layouts: tuple[str, str, str]
 def drawn(draw: Draw) -> LayerView:
     """Inputs that broadcast, scales of any kind."""
     full = draw.shape()
-    shapes = [list(full), list(full)]
-    if draw.integer(0, 1):
-        for axis in range(len(full)):
-            if draw.integer(0, 2) == 0:
-                shapes[draw.integer(0, 1)][axis] = 1
-        if draw.integer(0, 3) == 0:
-            shapes[1] = shapes[1][draw.integer(0, len(full) - 1) :]
-    first, second, output = draw.multiplier(-4, 0), draw.multiplier(-4, 0), draw.multiplier(-21, -18)
-    scaling = {
-        "multipliers": (first[0], second[0]),
-        "shifts": (first[1], second[1]),
-        "output_multiplier": output[0],
-        "output_shift": output[1],
-    }
+    shapes = draw.pair(full, 2, 3) if draw.integer(0, 1) else [full, full]
+    scaling = scaled(draw.multiplier(-4, 0), draw.multiplier(-4, 0), draw.multiplier(-21, -18))
     fields = scaling if draw.integer(0, 1) else {}
-    layer = add(draw, [tuple(s) for s in shapes], rounding=draw.choose("double", "double", "single"), **fields)
+    layer = add(draw, shapes, rounding=draw.choose("double", "double", "single"), **fields)
     if {len(shape) for shape in shapes} == {4}:
         layouts = draw.choose(("NHWC",) * 3, ("NCHW",) * 3, tuple(draw.layout() for _ in range(3)))
-        tensors = {
-            t.name: t.model_copy(update={"layout": Layout(layout)})
-            for t, layout in zip((*layer.inputs, *layer.outputs), layouts, strict=True)
-        }
-        layer = LayerView(layer.layer, tensors, layer.arrays)
+        layer = with_layouts(layer, **dict(zip(("x0", "x1", "y"), layouts, strict=True)))
     return layer  # type: ignore[no-any-return]
 
 
 def mandatory() -> Iterator[Case]:
-    yield from _ties()
-    yield from _tails()
-    yield from _scales()
-    yield from _zero_points()
+    for part in (_ties, _tails, _scales, _zero_points):
+        yield from part()
 
 
 def every_pair(dtype: str) -> Inputs:
@@ -133,7 +112,7 @@ def _tails() -> Iterator[Case]:
         draw = Draw(count, ("int8", "uint8")[count // 2 % 2])
         shape = (count,) if count % 3 else (2, count)
         layer = add(draw, [shape, shape], op=("add", "sub")[count % 2])
-        yield Case(f"{layer.op.op} {shape}", ("tails: elements",), layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {shape}", draw, layer, "tails: elements")
     wide = [
         ((3, 5, 24), (24,)),
         ((2, 3, 16), (2, 3, 1)),
@@ -148,15 +127,15 @@ def _tails() -> Iterator[Case]:
         for dtype in ("int8", "uint8"):
             draw = Draw(number, dtype)
             layer = add(draw, list(shapes), rounding=("double", "single")[number % 2])
-            yield Case(f"broadcast {shapes} {dtype}", ("broadcast",), layer, drawn_inputs(draw, layer))
+            yield case(f"broadcast {shapes} {dtype}", draw, layer, "broadcast")
     for number, both in enumerate(pairs()):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = add(draw, list(both), op=("add", "sub")[number // 2 % 2])
-        yield Case(f"{layer.op.op} {both}", ("broadcast",), layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {both}", draw, layer, "broadcast")
     for number, layouts in enumerate((("NHWC",) * 3, ("NCHW",) * 3, ("", "NHWC", "NHWC"), ("NHWC", "NCHW", "NHWC"))):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = add(draw, [(2, 3, 4, 5)] * 2, layouts)  # type: ignore[arg-type]
-        yield Case(f"layouts {layouts}", ("layouts",), layer, drawn_inputs(draw, layer))
+        yield case(f"layouts {layouts}", draw, layer, "layouts")
 
 
 def _scales() -> Iterator[Case]:
@@ -178,10 +157,7 @@ def _scales() -> Iterator[Case]:
                 draw,
                 [(1 << 16,)] * 2,
                 op=op,
-                multipliers=(first[0], second[0]),
-                shifts=(first[1], second[1]),
-                output_multiplier=output[0],
-                output_shift=output[1],
+                **scaled(first, second, output),
                 rounding="double",
             )
             yield Case(f"{op} scales {number}", ("shifts",), layer, (every_pair(dtype),))
@@ -199,5 +175,4 @@ def _zero_points() -> Iterator[Case]:
                 fields = {"op": op, "zero_points": zero_points, "act_min": floor, "act_max": ceiling}
                 layer = add(draw, [(40,)] * 2, **fields, **scales)
                 layer = with_op(layer, output_zero_point=(low, high, middle(dtype), low)[number])
-                name = f"{op} zero points {zero_points} {dtype}"
-                yield Case(name, ("zero points", "extremes"), layer, drawn_inputs(draw, layer))
+                yield case(f"{op} zero points {zero_points} {dtype}", draw, layer, "zero points", "extremes")

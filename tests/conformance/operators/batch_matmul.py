@@ -8,7 +8,7 @@ import numpy as np
 
 from stages.ir.graph import LayerView
 from stages.ir.operators.matmul import BatchMatmul
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 
 OPS = ("batch_matmul",)
@@ -45,12 +45,10 @@ def drawn(draw: Draw) -> LayerView:
 def mandatory() -> Iterator[Case]:
     for number in range(30):
         draw = Draw(number)
-        layer = drawn(draw)
-        yield Case(f"product {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"product {number}", draw, drawn(draw), "shapes", "extremes")
     for number in range(1, 18):
         draw = Draw(number)
-        layer = product(draw, 2, number, 18 - number, BATCHES[1])
-        yield Case(f"depth {number}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"depth {number}", draw, product(draw, 2, number, 18 - number, BATCHES[1]), "tails", "extremes")
     yield from _long()
     yield from _ties()
 
@@ -69,8 +67,7 @@ def _long() -> Iterator[Case]:
             image(tensor.name, (*tensor.shape[:-2], *pair[order]), "int8")
             for tensor, pair, order in zip(layer.inputs, shapes, (not adjoint["adj_x"], adjoint["adj_y"]), strict=True)
         ]
-        layer = view(layer.op, inputs, layer.outputs[0])
-        yield Case(f"long {number}", ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"long {number}", draw, view(layer.op, inputs, layer.outputs[0]), "shapes", "tails", "extremes")
 
 
 def _ties() -> Iterator[Case]:

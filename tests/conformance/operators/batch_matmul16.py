@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stages.ir.graph import LayerView
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case
 from tests.conformance.draw import Draw, bounds, with_op
 from tests.conformance.operators.batch_matmul import BATCHES, product
 
@@ -33,12 +33,10 @@ def drawn(draw: Draw) -> LayerView:
 def mandatory() -> Iterator[Case]:
     for number in range(24):
         draw = Draw(number, "int16")
-        layer = drawn(draw)
-        yield Case(f"product {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"product {number}", draw, drawn(draw), "shapes", "extremes")
     for depth in (*range(1, 12), 700):  # sums far beyond 32 bits
         draw = Draw(depth, "int16")
-        layer = wide(draw, 2, depth, 1 + depth % 5, BATCHES[1])
-        yield Case(f"depth {depth}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"depth {depth}", draw, wide(draw, 2, depth, 1 + depth % 5, BATCHES[1]), "tails", "extremes")
     yield from _ties()
 
 

@@ -10,8 +10,8 @@ from stages.ir.graph import LayerOp, LayerView
 from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.ir.operators.half_even import HalfEven
 from stages.quantize.patterns.arithmetic import division_tables
-from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
+from tests.conformance.case import Case, case
+from tests.conformance.draw import Draw, bounds, image, middle, scaled, view, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 
 OPS = ("div", "even_add", "even_mul", "even_sub", "maximum", "minimum", "squared_difference")
@@ -32,10 +32,7 @@ def _squared_difference(draw: Draw) -> tuple[LayerOp, Constants]:
         **draw.clamped(),
         zero_points=(draw.zero_point(), draw.zero_point()),
         left_shift=7,
-        multipliers=(first[0], second[0]),
-        shifts=(first[1], second[1]),
-        output_multiplier=output[0],
-        output_shift=output[1],
+        **scaled(first, second, output),
     )
     return op, {}
 
@@ -70,17 +67,11 @@ MAKERS: tuple[Callable[[Draw], tuple[LayerOp, Constants]], ...] = (_div, _even, 
 
 def drawn(draw: Draw) -> LayerView:
     """Inputs that broadcast; images change their layout now and then."""
-    full = draw.shape()
-    shapes = [list(full), list(full)]
-    for axis in range(len(full)):
-        if draw.integer(0, 3) == 0:
-            shapes[draw.integer(0, 1)][axis] = 1
-    if draw.integer(0, 2) == 0:
-        shapes[1] = shapes[1][draw.integer(0, len(full) - 1) :]
+    shapes = draw.pair(draw.shape())
     op, constants = MAKERS[draw.seed % len(MAKERS)](draw)
     out = tuple(int(size) for size in np.broadcast_shapes(*shapes))
     layout = draw.layout() if len(shapes[1]) == 4 else ""
-    inputs = [image(f"x{number}", tuple(shape), draw.dtype, layout) for number, shape in enumerate(shapes)]
+    inputs = [image(f"x{number}", shape, draw.dtype, layout) for number, shape in enumerate(shapes)]
     layer = view(op, inputs, image("y", out, draw.dtype, layout), constants)
     if len(out) == 4 and all(x.shape == out for x in layer.inputs):
         layer = with_layouts(layer, **{tensor.name: draw.layout() for tensor in (*layer.inputs, layer.outputs[0])})
@@ -91,7 +82,7 @@ def mandatory() -> Iterator[Case]:
     for number in range(20 * len(MAKERS)):
         draw = Draw(number, ("int8", "uint8")[number // len(MAKERS) % 2])
         layer = drawn(draw)
-        yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
     yield from _every_pair()
 
 

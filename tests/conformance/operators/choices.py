@@ -13,7 +13,7 @@ from stages.ir.operators.casting import Cast
 from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
 from stages.ir.operators.int32 import IntegerSteps, WideInteger
 from stages.ir.operators.raw_integers import RawInteger
-from tests.conformance.case import Case, Inputs, drawn_inputs
+from tests.conformance.case import Case, Inputs, case, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 
 COMPARED = get_args(Comparison.model_fields["op"].annotation)
@@ -130,11 +130,11 @@ def mandatory() -> Iterator[Case]:
             yield Case(f"{kind} {number}", ("extremes", "comparison"), layer, _near(draw, layer))
     for kind in ("equal", "not_equal"):
         layer = comparison(draw := Draw(99, "bool"), kind)
-        yield Case(f"{kind} of booleans", ("extremes", "comparison"), layer, drawn_inputs(draw, layer))
+        yield case(f"{kind} of booleans", draw, layer, "extremes", "comparison")
     for kind in LOGIC:
         for number in range(6):
             layer = logic(draw := Draw(number, "bool"), kind)
-            yield Case(f"{kind} {number}", ("extremes", "logic"), layer, drawn_inputs(draw, layer))
+            yield case(f"{kind} {number}", draw, layer, "extremes", "logic")
     for kind in WHOLE:
         for number in range(8):
             layer = whole(draw := Draw(number), kind)
@@ -148,11 +148,11 @@ def mandatory() -> Iterator[Case]:
         yield Case(f"int32 steps {number}", ("extremes", "int32"), layer, _near(draw, layer))
     for number in range(28):
         layer = select(draw := Draw(number, TYPES[number % len(TYPES)]))
-        yield Case(f"select {number}", ("extremes", "select"), layer, drawn_inputs(draw, layer))
+        yield case(f"select {number}", draw, layer, "extremes", "select")
     for source in (*TYPES, "uint32"):
         for dtype in (*TYPES, "uint32"):
             layer = cast(draw := Draw(len(source) + len(dtype), source), dtype)
-            yield Case(f"cast {source} to {dtype}", ("extremes", "cast"), layer, drawn_inputs(draw, layer))
+            yield case(f"cast {source} to {dtype}", draw, layer, "extremes", "cast")
     for kind in EXTREMES:
         for number in range(12):
             layer = arg_extreme(draw := Draw(number, ("int8", "uint8", "float32", "int32", "bool")[number % 5]), kind)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stages.ir.graph import Conv2D, LayerView
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case
 from tests.conformance.draw import Draw, as_converted, image, view
 from tests.conformance.operators.products import Product, product_cases
 from tests.conformance.operators.windows import Window, any_window, around, kinds
@@ -124,12 +124,8 @@ ONE_CHANNEL = tuple(
 def mandatory() -> Iterator[Case]:
     for product in (*PRODUCTS, FOUR_OUTPUTS, *ONE_CHANNEL):
         yield from product_cases(product)
-    yield from _windows()
-    yield from _lanes()
-    yield from _layouts()
-    yield from _bands()
-    yield from _single_pixels()
-    yield from _long()
+    for part in (_windows, _lanes, _layouts, _bands, _single_pixels, _long):
+        yield from part()
 
 
 def _windows() -> Iterator[Case]:
@@ -144,19 +140,17 @@ def _windows() -> Iterator[Case]:
             draw.choose(8, 16, 24, draw.integer(1, 20)),
             batch=draw.choose(1, 1, 1, 2),
         )
-        layer = as_converted(layer) if number % 2 else layer
-        yield Case(f"window {kernel} {stride} {out}", ("windows",), layer, drawn_inputs(draw, layer))
+        yield case(f"window {kernel} {stride} {out}", draw, as_converted(layer) if number % 2 else layer, "windows")
     for number in range(48):
         draw = Draw(number, ("int8", "int8", "uint8")[number % 3])
         window = any_window(draw)
         layer = conv2d(draw, window, draw.choose(1, 3, 4, 8, 16), draw.choose(3, 8, 16, 17))
-        layer = as_converted(layer) if number % 2 else layer
-        yield Case(f"any window {window}", ("windows",), layer, drawn_inputs(draw, layer))
+        yield case(f"any window {window}", draw, as_converted(layer) if number % 2 else layer, "windows")
     for number, (rows, columns) in enumerate(((3, 20), (20, 3), (9, 40), (40, 9), (1, 33), (19, 19))):
         for stride in (1, 2):
             draw = Draw(number)  # strips and tiles of all widths
             layer = conv2d(draw, around((3, 3), (stride, stride), (rows, columns), draw), draw.choose(3, 5, 16), 16)
-            yield Case(f"strips {rows} {columns} {stride}", ("windows",), layer, drawn_inputs(draw, layer))
+            yield case(f"strips {rows} {columns} {stride}", draw, layer, "windows")
     yield from _signals()
 
 
@@ -168,9 +162,7 @@ def _signals() -> Iterator[Case]:
         for stride in (1, 2, 3):
             draw = Draw(number + 8 * stride, "int8")
             layer = conv2d(draw, around(kernel, (1, stride), (2, 19 + number), draw), channels, 8 - number % 2 * 3)
-            yield Case(
-                f"signal {kernel} of {channels}, stride {stride}", ("signals",), layer, drawn_inputs(draw, layer)
-            )
+            yield case(f"signal {kernel} of {channels}, stride {stride}", draw, layer, "signals")
 
 
 def _lanes() -> Iterator[Case]:
@@ -196,8 +188,7 @@ def _lanes() -> Iterator[Case]:
     ):
         draw = Draw(number, ("int8", "int8", "uint8")[number // 2 % 3])
         layer = conv2d(draw, window, depth, units, batch=1 + number % 5 // 4, groups=groups)
-        name = f"{window} of {groups} groups of {depth} and {units}"
-        yield Case(name, ("lanes",), layer, drawn_inputs(draw, layer))
+        yield case(f"{window} of {groups} groups of {depth} and {units}", draw, layer, "lanes")
 
 
 def _bands() -> Iterator[Case]:
@@ -211,8 +202,7 @@ def _bands() -> Iterator[Case]:
                     units = draw.choose(2, 7, 16)
                     batch = draw.choose(1, 1, 2)
                     layer = conv2d(draw, window, draw.integer(1, 9), units, batch=batch, layouts=(read, written))
-                    name = f"band {read} {written} {window} {units} units"
-                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+                    yield case(f"band {read} {written} {window} {units} units", draw, layer, "layouts")
 
 
 def _layouts() -> Iterator[Case]:
@@ -228,12 +218,11 @@ def _layouts() -> Iterator[Case]:
                     layer = conv2d(
                         draw, window, 8 + number % 5, 16, layouts=(read, written), kernel_layout=kernel_layout
                     )
-                    name = f"layout {read} {written} {kernel_layout} {kernel}"
-                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+                    yield case(f"layout {read} {written} {kernel_layout} {kernel}", draw, layer, "layouts")
     for groups in (2, 3, 8):  # of images in a model's own order, which has no name
         draw = Draw(groups)
         layer = conv2d(draw, around((3, 3), (1, 1), (4, 4), draw), 4, 4, groups=groups, layouts=("", ""))
-        yield Case(f"{groups} groups", ("groups",), layer, drawn_inputs(draw, layer))
+        yield case(f"{groups} groups", draw, layer, "groups")
     # Groups that fill a register of channels alone, two or all together, or not at all, and all with odd channels;
     # of one pixel; planar
     for number, (groups, depth, units, kernel) in enumerate(
@@ -257,14 +246,13 @@ def _layouts() -> Iterator[Case]:
             layouts = ("NHWC", "NCHW" if number % 3 == 2 else "NHWC")
             window = around(kernel, (1 + number % 2, 1), size, draw)
             layer = conv2d(draw, window, depth, units, batch=1 + number % 2, groups=groups, layouts=layouts)
-            name = f"{groups} groups of {depth} and {units} {kernel} {size}"
-            yield Case(name, ("groups",), layer, drawn_inputs(draw, layer))
+            yield case(f"{groups} groups of {depth} and {units} {kernel} {size}", draw, layer, "groups")
     # Rows that are no windows, of both types: kernels copy some of them for their types alone
     for number, (groups, depth, units) in enumerate(((2, 8, 4), (3, 5, 7), (8, 2, 1), (6, 3, 16))):
         for dtype in ("int8", "uint8"):
             draw = Draw(number, dtype)
             layer = pointwise(draw, 3 + 4 * number, depth, units, batch=1 + number % 2, groups=groups)
-            yield Case(f"{groups} groups of {depth} and {units} {dtype}", ("groups",), layer, drawn_inputs(draw, layer))
+            yield case(f"{groups} groups of {depth} and {units} {dtype}", draw, layer, "groups")
 
 
 def _single_pixels() -> Iterator[Case]:
@@ -296,8 +284,7 @@ def _single_pixels() -> Iterator[Case]:
             kernel_layout=("OHWI", "HWIO", "OIHW")[number % 7 % 3],
             rounding="single" if number % 4 == 3 else "double",
         )
-        name = f"single pixel of {window}, {groups} groups of {depth} and {units}"
-        yield Case(name, ("single pixels",), layer, drawn_inputs(draw, layer))
+        yield case(f"single pixel of {window}, {groups} groups of {depth} and {units}", draw, layer, "single pixels")
 
 
 def _long() -> Iterator[Case]:
@@ -305,4 +292,4 @@ def _long() -> Iterator[Case]:
     for number, (kernel, depth) in enumerate((((3, 3), 70), ((1, 1), 300), ((5, 5), 33), ((1, 7), 48))):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = conv2d(draw, around(kernel, (1, 1), (3, 3), draw), depth, 16)
-        yield Case(f"deep {kernel} {depth}", ("depth",), layer, drawn_inputs(draw, layer))
+        yield case(f"deep {kernel} {depth}", draw, layer, "depth")

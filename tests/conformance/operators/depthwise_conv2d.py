@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stages.ir.graph import DepthwiseConv2D, LayerView
-from tests.conformance.case import Case, drawn_inputs, extremes
+from tests.conformance.case import Case, case, drawn_inputs, extremes
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_constants, with_op
 from tests.conformance.operators.products import UNITS, Product, plain, product_cases
 from tests.conformance.operators.windows import Window, any_window, around, fits, kinds
@@ -94,19 +94,9 @@ PLAIN = (PRODUCTS[0].plain, _product("5x2", (5, 2)).plain)
 
 
 def mandatory() -> Iterator[Case]:
-    yield from _channels()
-    yield from _threes()
-    yield from _windows()
-    yield from _few_taps()
-    yield from _ties_of_few_taps()
-    yield from _taps_of_few_channels()
-    yield from _words_of_four_channels()
-    yield from _long_rows()
-    yield from _layouts()
-    yield from _bands()
-    yield from _extremes()
-    yield from _whole()
-    yield from _many_channels()
+    few = (_few_taps, _ties_of_few_taps, _taps_of_few_channels, _words_of_four_channels)
+    for part in (_channels, _threes, _windows, *few, _long_rows, _layouts, _bands, _extremes, _whole, _many_channels):
+        yield from part()
     for product in PRODUCTS:
         yield from product_cases(product)
 
@@ -118,8 +108,7 @@ def _channels() -> Iterator[Case]:
             draw = Draw(channels, ("int8", "uint8")[channels // 2 % 2])
             stride = draw.choose(1, 2)
             window = around(kernel, (stride, stride), (draw.integer(1, 4), draw.integer(1, 6)), draw)
-            layer = depthwise(draw, window, channels)
-            yield Case(f"{kernel} {channels} channels", ("tails: channels",), layer, drawn_inputs(draw, layer))
+            yield case(f"{kernel} {channels} channels", draw, depthwise(draw, window, channels), "tails: channels")
 
 
 def _threes() -> Iterator[Case]:
@@ -134,7 +123,7 @@ def _threes() -> Iterator[Case]:
                     top, left, bottom, right = (min(side, 1) for side in window.padding)
                     window = Window(window.size, (3, 3), stride, (top, left, bottom, right))
                 layer = depthwise(draw, window, 16 * draw.integer(1, 2), batch=draw.choose(1, 1, 2))
-                yield Case(f"3x3 {window}", (f"tails: {['rows', 'columns'][axis]}",), layer, drawn_inputs(draw, layer))
+                yield case(f"3x3 {window}", draw, layer, f"tails: {['rows', 'columns'][axis]}")
 
 
 def _windows() -> Iterator[Case]:
@@ -144,7 +133,7 @@ def _windows() -> Iterator[Case]:
         out = (draw.integer(1, 9), draw.integer(1, 9))
         window = around(kernel, stride, out, draw)
         layer = depthwise(draw, window, draw.choose(8, 16, 24, draw.integer(1, 20)), batch=draw.choose(1, 1, 2))
-        yield Case(f"window {window}", ("windows",), layer, drawn_inputs(draw, layer))
+        yield case(f"window {window}", draw, layer, "windows")
     for number, kernel in enumerate([*np.ndindex(5, 5), (4, 6), (3, 8), (4, 8)]):
         for stride in ((1, 1), (2, 2), (3, 1), (1, 3)):
             draw = Draw(300 + number, ("int8", "uint8")[number % 2])
@@ -152,13 +141,13 @@ def _windows() -> Iterator[Case]:
             window = around((kernel[0] + 1, kernel[1] + 1), stride, out, draw)
             layer = depthwise(draw, window, draw.choose(8, 16, 13), multiplier=1)
             if number % 2 == stride[0] % 2:
-                yield Case(f"window {window}", ("windows",), layer, drawn_inputs(draw, layer))
+                yield case(f"window {window}", draw, layer, "windows")
     for number in range(24):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         window = any_window(draw)
         if fits(window):
             layer = depthwise(draw, window, draw.integer(1, 9), multiplier=draw.choose(1, 2, 3))
-            yield Case(f"any window {window}", ("windows", "multipliers"), layer, drawn_inputs(draw, layer))
+            yield case(f"any window {window}", draw, layer, "windows", "multipliers")
 
 
 def _few_taps() -> Iterator[Case]:
@@ -190,7 +179,7 @@ def _few_taps() -> Iterator[Case]:
                 layer = depthwise(draw, window, draw.choose(8, 16, 24))
                 zero_point = low if count % 2 else middle(draw.dtype)
                 layer = with_op(layer, output_zero_point=zero_point, act_min=low, act_max=high)
-                yield Case(f"few taps {window} {zero_point}", ("windows",), layer, drawn_inputs(draw, layer))
+                yield case(f"few taps {window} {zero_point}", draw, layer, "windows")
 
 
 def _ties_of_few_taps() -> Iterator[Case]:
@@ -227,13 +216,12 @@ def _taps_of_few_channels() -> Iterator[Case]:
             if number % 3 == 0:
                 low, high = bounds(draw.dtype)
                 layer = with_op(layer, act_min=low, act_max=high)
-            yield Case(f"{window} of {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+            yield case(f"{window} of {channels}", draw, layer, "tails: channels", "windows")
     for channels in (1, 2, 3, 5, 7, 11, 15):  # the last row of the image meets no window, or a part of it
         for kernel, rows in (((1, 1), 6), ((2, 2), 5), ((1, 3), 4), ((2, 1), 7)):
             draw = Draw(2700 + channels, "int8")
             window = Window((rows, 8 - channels % 2), kernel, (2, 2 + channels % 2))
-            layer = depthwise(draw, window, channels)
-            yield Case(f"{window} of {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+            yield case(f"{window} of {channels}", draw, depthwise(draw, window, channels), "tails: channels", "windows")
 
 
 def _words_of_four_channels() -> Iterator[Case]:
@@ -257,9 +245,7 @@ def _words_of_four_channels() -> Iterator[Case]:
             first = draw.integer(0, channels // 8) * 8
             shift[first : first + 3] = draw.choose(0, 1, -20)
             layer = with_constants(layer, shift=shift)
-        yield Case(
-            f"{window} of {channels}", ("tails: channels", "windows", "shifts"), layer, drawn_inputs(draw, layer)
-        )
+        yield case(f"{window} of {channels}", draw, layer, "tails: channels", "windows", "shifts")
 
 
 def _long_rows() -> Iterator[Case]:
@@ -278,8 +264,7 @@ def _long_rows() -> Iterator[Case]:
         for dtype in ("int8", "uint8"):
             draw = Draw(2900 + number, dtype)
             window = around(kernel, stride, out, draw)
-            layer = depthwise(draw, window, channels)
-            yield Case(f"long rows {window} of {channels}", ("windows",), layer, drawn_inputs(draw, layer))
+            yield case(f"long rows {window} of {channels}", draw, depthwise(draw, window, channels), "windows")
 
 
 def _layouts() -> Iterator[Case]:
@@ -294,8 +279,7 @@ def _layouts() -> Iterator[Case]:
                     layer = depthwise(
                         draw, window, 16, multiplier=multiplier, layouts=(read, written), kernel_layout=kernel_layout
                     )
-                    name = f"layout {read} {written} {kernel_layout} {window} {multiplier}"
-                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+                    yield case(f"layout {read} {written} {kernel_layout} {window} {multiplier}", draw, layer, "layouts")
 
 
 def _bands() -> Iterator[Case]:
@@ -320,7 +304,7 @@ def _bands() -> Iterator[Case]:
             shift[0] = 1
             layer = with_constants(layer, shift=shift)
         name = f"band {layouts[rows]} {window} {weights}{' long' if long else ''}"
-        yield Case(name, ("layouts", "windows"), layer, drawn_inputs(draw, layer))
+        yield case(name, draw, layer, "layouts", "windows")
     # One or two rows of outputs, padded at the sides: kernels may leave out what pays for many rows.
     for number, (columns, written, cut, long) in enumerate(
         grid((4, 5, 6, 7, 9, 12, 14, 16), ("NHCW", "NHWC", "NCHW"), (False, True), (False, True))
@@ -332,7 +316,7 @@ def _bands() -> Iterator[Case]:
             layer = with_op(layer, act_min=-128, act_max=127)
         if long:
             layer = with_constants(layer, shift=np.maximum(layer.constant("shift"), -1))
-        yield Case(f"band {written} {window} {cut} {long}", ("layouts", "windows"), layer, drawn_inputs(draw, layer))
+        yield case(f"band {written} {window} {cut} {long}", draw, layer, "layouts", "windows")
 
 
 def _extremes() -> Iterator[Case]:
@@ -370,7 +354,7 @@ def _whole() -> Iterator[Case]:
             size = (size[0] + 1, size[1] + 2)
         window = Window((size[0], size[1]), kernel, (3, 3), dilation=dilation)
         layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
-        yield Case(f"whole {window} {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+        yield case(f"whole {window} {channels}", draw, layer, "tails: channels", "windows")
 
 
 def _many_channels() -> Iterator[Case]:
@@ -382,4 +366,4 @@ def _many_channels() -> Iterator[Case]:
         window = around(kernel, stride, (draw.integer(1, 4), draw.integer(1, 5)), draw)
         layer = depthwise(draw, window, channels, multiplier=multiplier)
         covers = ("tails: channels", "windows", "multipliers")
-        yield Case(f"many channels {window} {channels} x {multiplier}", covers, layer, drawn_inputs(draw, layer))
+        yield case(f"many channels {window} {channels} x {multiplier}", draw, layer, *covers)

@@ -10,7 +10,7 @@ import numpy as np
 from stages.ir.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
 from stages.ir.operators.prelu import Prelu
 from tests.conformance.broadcasts import pairs
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 from tests.conformance.sums import ties
@@ -20,15 +20,9 @@ OPS = ("mul", "prelu", "activation", "requantize", "quantize", "dequantize")
 
 def mul(draw: Draw) -> LayerView:
     """With broadcasting."""
-    full = draw.shape()
-    shapes = [list(full), list(full)]
-    for axis in range(len(full)):
-        if draw.integer(0, 3) == 0:
-            shapes[draw.integer(0, 1)][axis] = 1
-    if draw.integer(0, 2) == 0:
-        shapes[1] = shapes[1][draw.integer(0, len(full) - 1) :]
+    shapes = draw.pair(draw.shape())
     layout = draw.layout() if len(shapes[1]) == 4 else ""
-    inputs = [image(f"x{n}", tuple(shape), draw.dtype, layout) for n, shape in enumerate(shapes)]
+    inputs = [image(f"x{n}", shape, draw.dtype, layout) for n, shape in enumerate(shapes)]
     scale = draw.multiplier(*draw.choose((-8, -6), (-8, -6), (0, 1)))
     op = Mul(
         **draw.clamped(),
@@ -103,14 +97,8 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    yield from _mul_ties()
-    yield from _mul_rows()
-    yield from _broadcasts()
-    yield from _prelu_ties()
-    yield from _requantize_ties()
-    yield from _flips()
-    yield from _edges()
-    yield from _each()
+    for part in (_mul_ties, _mul_rows, _broadcasts, _prelu_ties, _requantize_ties, _flips, _edges, _each):
+        yield from part()
 
 
 def _each() -> Iterator[Case]:
@@ -120,7 +108,7 @@ def _each() -> Iterator[Case]:
         layer = drawn(draw)
         shapes = {t.layout for t in (*layer.inputs, *layer.outputs) if len(t.shape) == 4}
         covers = ("shapes", *(("layouts",) if len(shapes) > 1 else ()), "extremes")
-        yield Case(f"{layer.op.op} {number}", covers, layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {number}", draw, layer, *covers)
 
 
 def _mul_ties() -> Iterator[Case]:
@@ -155,7 +143,7 @@ def _mul_rows() -> Iterator[Case]:
             layer = with_op(mul(draw), output_shift=-draw.integer(6, 9), rounding="double")
             inputs = [image(f"x{n}", shape, dtype) for n, shape in enumerate((left, right))]
             layer = view(layer.op, inputs, image("y", tuple(np.broadcast_shapes(left, right)), dtype))
-            yield Case(f"mul {left} {right} {dtype}", ("broadcast",), layer, drawn_inputs(draw, layer))
+            yield case(f"mul {left} {right} {dtype}", draw, layer, "broadcast")
 
 
 def _broadcasts() -> Iterator[Case]:
@@ -170,7 +158,7 @@ def _broadcasts() -> Iterator[Case]:
             elif left != out:
                 continue
             layer = view(with_op(made, rounding="double").op, inputs, image("y", out, draw.dtype))
-            yield Case(f"{layer.op.op} {left} {right}", ("broadcast",), layer, drawn_inputs(draw, layer))
+            yield case(f"{layer.op.op} {left} {right}", draw, layer, "broadcast")
 
 
 def _prelu_ties() -> Iterator[Case]:

@@ -11,8 +11,8 @@ from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN
 from stages.ir.graph import FullyConnected, LayerView
 from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.real_products import breakpoint_tables as stepped_constants
-from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, as_converted, image, view, with_constants
+from tests.conformance.case import Case, case
+from tests.conformance.draw import Draw, as_converted, image, view, with_constants, without_bias
 from tests.conformance.operators.products import TIED, Product, plain, product_cases
 from tests.conformance.sums import zero_point_runs
 
@@ -45,11 +45,6 @@ def drawn(draw: Draw) -> LayerView:
     if layer.op.rounding == "single" and draw.integer(0, 3) == 0:
         layer = stepped(layer)
     return without_bias(layer) if draw.integer(0, 3) == 0 else layer
-
-
-def without_bias(layer: LayerView) -> LayerView:
-    constants = {role: name for role, name in layer.layer.constants.items() if role != "bias"}
-    return LayerView(layer.layer.model_copy(update={"constants": constants}), layer.tensors, layer.arrays)
 
 
 def _row(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
@@ -88,9 +83,9 @@ def stepped(layer: LayerView) -> LayerView:
 def _stepped() -> Iterator[Case]:
     """All of `products` that round once; then sums on each step and beside it."""
     for product in PRODUCTS:
-        for case in product_cases(product):
-            if case.view.op.rounding == "single":
-                yield Case(f"{case.name}, by steps", case.covers, stepped(case.view), case.inputs)
+        for whole in product_cases(product):
+            if whole.view.op.rounding == "single":
+                yield Case(f"{whole.name}, by steps", whole.covers, stepped(whole.view), whole.inputs)
     for number, real in enumerate((7 / 640, 0.5, 1.25, 1 / 3, 3e-5, 2.0**-23, 1e-9)):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = plain(PRODUCTS[0], draw, TIED, rounding="single")
@@ -112,15 +107,12 @@ def _long() -> Iterator[Case]:
     """Loops that go round many times, with every number of units behind a group; layers without a bias."""
     for number, (units, depth) in enumerate(((4, 4000), (2, 256), (10, 64), (1, 1027), (9, 509), (16, 640))):
         draw = Draw(number, ("int8", "uint8")[number % 2])
-        layer = fully_connected(draw, 1, depth, units)
-        yield Case(f"long {units} x {depth}", ("tails: depth",), layer, drawn_inputs(draw, layer))
+        yield case(f"long {units} x {depth}", draw, fully_connected(draw, 1, depth, units), "tails: depth")
     for number in range(24):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         depth = 4 * draw.integer(14, 40) - draw.choose(0, 0, 1)
         layer = fully_connected(draw, 1, depth, number % 8 + 1, rounding=draw.choose("single", "double"))
-        layer = as_converted(layer)
-        yield Case(f"row of {depth}, {number % 8 + 1} units", ("tails: units",), layer, drawn_inputs(draw, layer))
+        yield case(f"row of {depth}, {number % 8 + 1} units", draw, as_converted(layer), "tails: units")
     for number in range(6):
         draw = Draw(number, ("int8", "uint8")[number % 2])
-        layer = without_bias(fully_connected(draw, 1 + number % 3, 16, 16))
-        yield Case(f"no bias {number}", ("no bias",), layer, drawn_inputs(draw, layer))
+        yield case(f"no bias {number}", draw, without_bias(fully_connected(draw, 1 + number % 3, 16, 16)), "no bias")

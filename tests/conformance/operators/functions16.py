@@ -10,7 +10,7 @@ from stages.ir.graph import LayerView
 from stages.ir.operators.functions16 import Leaky, Lines, PowerOfTwoSum
 from stages.ir.operators.wide_div import WideDiv
 from stages.ir.operators.wide_sqrt import WideSqrt
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, whole_range, with_layouts
 
 BITS = 16
@@ -104,7 +104,7 @@ def mandatory() -> Iterator[Case]:
         draw = Draw(number)
         shapes = (((3, 7), (3, 7)), ((2, 3, 5), (1, 3, 1)), ((4,), (4,)))[number % 3]
         layer = total(draw, *shapes)
-        yield Case(f"{layer.op.op} {number}", ("extremes", "shifts"), layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {number}", draw, layer, "extremes", "shifts")
     for number in range(20):
         draw = Draw(number)
         layer = quotients(draw, *DIVIDED[number % len(DIVIDED)])

@@ -9,7 +9,7 @@ import numpy as np
 from stages.ir.graph import LayerView
 from stages.ir.operators.interpolation import EvenResize, ResizeBilinear
 from stages.quantize.resize import bilinear
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case
 from tests.conformance.draw import Draw, image, view
 
 OPS = ("even_resize_bilinear", "resize_bilinear")
@@ -39,17 +39,14 @@ def drawn(draw: Draw) -> LayerView:
 def mandatory() -> Iterator[Case]:
     for number in range(40):
         draw = Draw(number, ("int8", "uint8")[number % 2])
-        layer = drawn(draw)
-        yield Case(f"resize {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"resize {number}", draw, drawn(draw), "shapes", "extremes")
     for number, (size, out) in enumerate((((4, 4), (8, 8)), ((3, 3), (6, 6)), ((5, 7), (15, 14)), ((8, 8), (4, 4)))):
         for mode in range(3):
             for dtype in ("int8", "uint8"):
                 draw = Draw(number, dtype)
-                layer = resize(draw, size, out, mode)
-                yield Case(f"resize {size} to {out} {mode}", ("ties", "extremes"), layer, drawn_inputs(draw, layer))
+                yield case(f"resize {size} to {out} {mode}", draw, resize(draw, size, out, mode), "ties", "extremes")
     for channels in (4, 8, 12, 20):  # whole units of four bytes, and of registers
         for times in (2, 4):
             draw = Draw(channels, "int8")
             layer = resize(draw, (3, 4), (3 * times, 4 * times), 2, channels)
-            kinds = ("shapes", "ties", "extremes")
-            yield Case(f"resize {channels} channels {times}", kinds, layer, drawn_inputs(draw, layer))
+            yield case(f"resize {channels} channels {times}", draw, layer, "shapes", "ties", "extremes")

@@ -13,7 +13,7 @@ from stages.ir.operators.lstm import FloatLstm, Lstm
 from stages.ir.operators.lstm_layers import LstmLayer
 from stages.ir.operators.recurrent import FloatGru, FloatRnn
 from stages.ir.operators.wide_lstm import WideLstm
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants
 
 OPS = ("lstm", "float_lstm", "float_gru", "float_rnn")
@@ -106,10 +106,8 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    yield from _tails()
-    yield from _functions()
-    yield from _scales()
-    yield from _extremes()
+    for part in (_tails, _functions, _scales, _extremes):
+        yield from part()
 
 
 def _tails() -> Iterator[Case]:
@@ -138,7 +136,7 @@ def _functions() -> Iterator[Case]:
         values[:, : few.size] = draw.rng.choice(few, (4, few.size))
         still = {name: np.zeros_like(layer.constant(name)) for name in ("input_weights", "recurrent_weights")}
         layer = with_constants(layer, **still, bias=values.astype(np.int32))
-        yield Case(f"lstm functions {bits}", ("functions",), layer, drawn_inputs(draw, layer))
+        yield case(f"lstm functions {bits}", draw, layer, "functions")
 
 
 def _scales() -> Iterator[Case]:
@@ -157,7 +155,7 @@ def _scales() -> Iterator[Case]:
         if number % 2:
             still = {name: np.zeros_like(layer.constant(name)) for name in ("input_weights", "recurrent_weights")}
             layer = with_constants(layer, **still)
-        yield Case(f"lstm scales {number}", ("scales",), layer, drawn_inputs(draw, layer))
+        yield case(f"lstm scales {number}", draw, layer, "scales")
 
 
 def _extremes() -> Iterator[Case]:
@@ -170,4 +168,4 @@ def _extremes() -> Iterator[Case]:
         parts = ("input_weights", "recurrent_weights")
         ends = {name: np.array([low, high])[draw.rng.integers(0, 2, layer.constant(name).shape)] for name in parts}
         layer = with_constants(layer, **{name: array.astype(np.int8) for name, array in ends.items()})
-        yield Case(f"lstm extremes {number}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))
+        yield case(f"lstm extremes {number}", draw, layer, "extremes", "zero points")

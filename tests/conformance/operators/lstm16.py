@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stages.ir.graph import LayerView
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case
 from tests.conformance.draw import Draw, with_constants
 from tests.conformance.operators.lstm import wide_lstm
 
@@ -26,11 +26,10 @@ def mandatory() -> Iterator[Case]:
         for size in range(1, most + 1):
             draw = Draw(size)
             layer = wide_lstm(draw, **_USUAL | {axis: size})
-            yield Case(f"{layer.op.op} {axis} {size}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+            yield case(f"{layer.op.op} {axis} {size}", draw, layer, "tails", "extremes")
     for number in range(7):
         draw = Draw(100 + number)
         layer = wide_lstm(draw, 1, 2, 1, 48)
         bias = draw.rng.integers(-(1 << 24), 1 << 24, (4, 48))
         still = {name: np.zeros_like(layer.constant(name)) for name in ("input_weights", "recurrent_weights")}
-        layer = with_constants(layer, **still, bias=bias)
-        yield Case(f"wide_lstm functions {number}", ("functions",), layer, drawn_inputs(draw, layer))
+        yield case(f"wide_lstm functions {number}", draw, with_constants(layer, **still, bias=bias), "functions")

@@ -89,12 +89,8 @@ def mandatory() -> Iterator[Case]:
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = concatenation(draw)
         yield Case(f"concatenation {number}", ("concatenation",), layer, drawn_inputs(draw, layer)[:2])
-    yield from _words()
-    yield from _transposes()
-    yield from _long_runs()
-    yield from _turns()
-    yield from _blocks()
-    yield from _pixels()
+    for part in (_words, _transposes, _long_runs, _turns, _blocks, _pixels):
+        yield from part()
 
 
 def _long_runs() -> Iterator[Case]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stages.ir.graph import LayerView, Pool2D
-from tests.conformance.case import Case, drawn_inputs, extremes
+from tests.conformance.case import Case, case, drawn_inputs, extremes
 from tests.conformance.draw import Draw, bounds, image, middle, view
 from tests.conformance.operators.windows import Window, any_window, around, kinds
 
@@ -37,12 +37,8 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    yield from _channels()
-    yield from _windows()
-    yield from _whole_images()
-    yield from _counts()
-    yield from _layouts()
-    yield from _bounds()
+    for part in (_channels, _windows, _whole_images, _counts, _layouts, _bounds):
+        yield from part()
 
 
 def _channels() -> Iterator[Case]:
@@ -50,7 +46,7 @@ def _channels() -> Iterator[Case]:
         for op in OPS:
             draw = Draw(channels, ("int8", "uint8")[channels // 2 % 2])
             layer = pool2d(draw, any_window(draw, dilated=False), channels, batch=draw.integer(1, 2), op=op)
-            yield Case(f"{op} {channels} channels", ("tails: channels",), layer, drawn_inputs(draw, layer))
+            yield case(f"{op} {channels} channels", draw, layer, "tails: channels")
 
 
 def _windows() -> Iterator[Case]:
@@ -58,7 +54,7 @@ def _windows() -> Iterator[Case]:
         draw = Draw(number, ("int8", "uint8")[number // 3 % 2])
         window = around(kernel, stride, (draw.integer(1, 6), draw.integer(1, 6)), draw)
         layer = pool2d(draw, window, draw.choose(8, 16, 24), op=OPS[number % 2])
-        yield Case(f"{layer.op.op} {window}", ("windows",), layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {window}", draw, layer, "windows")
 
 
 def _whole_images() -> Iterator[Case]:
@@ -72,8 +68,7 @@ def _whole_images() -> Iterator[Case]:
             layer = pool2d(
                 draw, window, channels, layouts=layouts, op="avg_pool2d" if number % 4 else OPS[channels % 2]
             )
-            name = f"whole image {size} {channels} {layouts} {dtype}"
-            yield Case(name, ("windows", "wide sums"), layer, drawn_inputs(draw, layer))
+            yield case(f"whole image {size} {channels} {layouts} {dtype}", draw, layer, "windows", "wide sums")
 
 
 def _counts() -> Iterator[Case]:
@@ -108,8 +103,7 @@ def _layouts() -> Iterator[Case]:
                     size = (draw.integer(2, 6), draw.integer(2, 6))
                     window = Window(size, size) if whole else any_window(draw, dilated=False)
                     layer = pool2d(draw, window, draw.choose(3, 4, 8), batch=2, layouts=(read, written), op=op)
-                    name = f"{op} layout {read} {written} {window}"
-                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+                    yield case(f"{op} layout {read} {written} {window}", draw, layer, "layouts")
 
 
 def _bounds() -> Iterator[Case]:
@@ -123,7 +117,7 @@ def _bounds() -> Iterator[Case]:
         draw = Draw(number, dtype)
         window = Window((4, 4), (4, 4)) if number % 3 == 0 else any_window(draw, dilated=False)
         layer = pool2d(draw, window, 16, op=op, act_min=floor, act_max=ceiling)
-        yield Case(f"{op} bounds {floor} {ceiling}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))
+        yield case(f"{op} bounds {floor} {ceiling}", draw, layer, "extremes", "zero points")
     for dtype in ("int8", "uint8"):
         draw, (low, high) = Draw(5, dtype), bounds(dtype)
         fields = {"op": "avg_pool2d", "act_min": low + 3, "act_max": high - 3}

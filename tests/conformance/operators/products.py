@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stages.ir.graph import LayerView
-from tests.conformance.case import Case, Inputs, drawn_inputs, extremes, values
+from tests.conformance.case import Case, Inputs, case, drawn_inputs, extremes, values
 from tests.conformance.draw import Draw, bounds, middle, with_constants, with_op
 from tests.conformance.sums import mixed_shifts, tie_constants, zero_point_runs
 
@@ -106,7 +106,7 @@ def _shifts(product: Product) -> Iterator[Case]:
             shift[chosen] = draw.rng.choice(np.array([-2, -13, -15, -20, -31]), int(chosen.sum()))
             bias[chosen] = draw.rng.integers(-(1 << 26), 1 << 26, int(chosen.sum()))
             layer = with_constants(layer, shift=shift.astype(np.int32), bias=bias.astype(np.int32))
-        yield Case(f"{product.name} shifts {number} {rounding}", ("shifts",), layer, drawn_inputs(draw, layer))
+        yield case(f"{product.name} shifts {number} {rounding}", draw, layer, "shifts")
 
 
 def _extremes(product: Product) -> Iterator[Case]:
@@ -148,4 +148,4 @@ def _zero_points(product: Product) -> Iterator[Case]:
                 ceiling = (high, high, min(max(y, floor) + 1, high), y)[number]
                 layer = with_op(layer, input_zero_point=x, output_zero_point=y, act_min=floor, act_max=ceiling)
                 name = f"{product.name} zero points {x} {y} {weights} {dtype} {weight_dtype}"
-                yield Case(name, ("zero points",), layer, drawn_inputs(draw, layer))
+                yield case(name, draw, layer, "zero points")

@@ -13,7 +13,7 @@ from stages.ir.operators.log_softmax import LogSoftmax
 from stages.ir.operators.onnx_softmax import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd, Sum
 from stages.quantize.softmax import differences, exponentials
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_op
 
 OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod", "log_softmax")
@@ -126,11 +126,9 @@ def mandatory() -> Iterator[Case]:
     for number in range(20 * len(MAKERS)):
         draw = Draw(number, ("int8", "uint8")[number // len(MAKERS) % 2])
         layer = drawn(draw)
-        yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
-    yield from _mean_ties()
-    yield from _mean_images()
-    yield from _lengths()
-    yield from _many_axes()
+        yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
+    for part in (_mean_ties, _mean_images, _lengths, _many_axes):
+        yield from part()
 
 
 def _many_axes() -> Iterator[Case]:
@@ -189,7 +187,7 @@ def _mean_images() -> Iterator[Case]:
             count = int(np.prod([size[axis] for axis in axes]))
             out = tuple(n for axis, n in enumerate(size) if axis not in axes)
             layer = view(_averaging(draw, axes, count), [image("x", size, dtype)], image("y", out, dtype))
-            yield Case(f"mean over {axes} of {size} {dtype}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+            yield case(f"mean over {axes} of {size} {dtype}", draw, layer, "shapes", "extremes")
     for number, (multiplier, shift) in enumerate(((1 << 30, -1), (1 << 30, -2), (3 << 29, -2), (1518500250, -7))):
         for dtype in ("int8", "uint8"):
             draw = Draw(number, dtype)
@@ -241,10 +239,9 @@ def _lengths() -> Iterator[Case]:
             draw = Draw(number, dtype)
             layer = softmax(draw, 40)
             layer = LayerView(layer.layer, layer.tensors, {name: powers(scale) for name in layer.arrays})
-            yield Case(f"softmax of {scale} {dtype}", ("scales",), layer, drawn_inputs(draw, layer))
+            yield case(f"softmax of {scale} {dtype}", draw, layer, "scales")
     for length in (1, 2, 10, 40, 300):
         draw = Draw(length, "int8")
         x, y = (image(name, (3, length), dtype) for name, dtype in (("x", "int8"), ("y", "int16")))
         layer = view(Softmax(), [x], y, {"exp": powers(draw.choose(*SCALES))})
-        classes = ("shapes", "tails: length", "extremes")
-        yield Case(f"softmax of {length} to int16", classes, layer, drawn_inputs(draw, layer))
+        yield case(f"softmax of {length} to int16", draw, layer, "shapes", "tails: length", "extremes")

@@ -175,9 +175,8 @@ def mandatory() -> Iterator[Case]:
                 draw = Draw(number)
                 layer = layer_of(draw, op, frames, size)
                 yield Case(f"{op} {frames} {size}", ("shapes", "extremes"), layer, inputs(draw, layer))
-    yield from _roots()
-    yield from _powers_of_two()
-    yield from _windows()
+    for part in (_roots, _powers_of_two, _windows):
+        yield from part()
 
 
 def _powers_of_two() -> Iterator[Case]:

@@ -13,8 +13,8 @@ from stages.ir.operators.arithmetic import Extremum
 from stages.ir.operators.interpolated import Interpolated, WideSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd
 from stages.quantize.interpolation import difference_scaling, exponential_table, reciprocal_table, sigmoid_scaling
-from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, view, whole_range, with_constants, with_op
+from tests.conformance.case import Case, case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, scaled, view, whole_range, with_constants, with_op
 from tests.conformance.operators import conv2d as eight
 from tests.conformance.operators.depthwise_conv2d import depthwise as eight_depthwise
 from tests.conformance.operators.pool2d import pool2d
@@ -81,10 +81,7 @@ def binary(draw: Draw) -> LayerView:
             op=draw.choose("add", "sub"),
             zero_points=(0, 0),
             left_shift=15,
-            multipliers=(scales[0][0], scales[1][0]),
-            shifts=(scales[0][1], scales[1][1]),
-            output_multiplier=last[0],
-            output_shift=last[1],
+            **scaled(*scales, last),
         )
     return view(op, inputs, image("y", tuple(np.broadcast_shapes(*shapes)), "int16"))
 
@@ -192,20 +189,15 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    yield from _each()
-    yield from _ties()
-    yield from _reals()
-    yield from _deep()
-    yield from _within_32_bits()
-    yield from _pixels()
-    yield from _functions()
+    for part in (_each, _ties, _reals, _deep, _within_32_bits, _pixels, _functions):
+        yield from part()
 
 
 def _each() -> Iterator[Case]:
     for number in range(24 * len(MAKERS)):
         draw = Draw(number, "int16")
         layer = MAKERS[number % len(MAKERS)](draw)
-        yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
 
 
 def _ties() -> Iterator[Case]:
@@ -250,8 +242,7 @@ def _deep() -> Iterator[Case]:
             for layer in layers:
                 weights = np.full_like(layer.constant("weights"), end)
                 layer = with_constants(layer, weights=weights)
-                name = f"{layer.op.op} depth {depth} of {end}"
-                yield Case(name, ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+                yield case(f"{layer.op.op} depth {depth} of {end}", draw, layer, "tails", "extremes")
 
 
 def _within_32_bits() -> Iterator[Case]:
@@ -263,9 +254,7 @@ def _within_32_bits() -> Iterator[Case]:
         if layer.has("bias"):
             units = len(layer.constant("bias"))
             layer = with_constants(layer, bias=draw.rng.integers(-(1 << 26), 1 << 26, units))
-        yield Case(
-            f"{layer.op.op} within 32 bits {number}", ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer)
-        )
+        yield case(f"{layer.op.op} within 32 bits {number}", draw, layer, "shapes", "tails", "extremes")
 
 
 def _pixels() -> Iterator[Case]:
@@ -275,8 +264,7 @@ def _pixels() -> Iterator[Case]:
         batch, width = draw.choose(1, 1, 2), draw.integer(1, 8)
         layer = eight.conv2d(draw, Window((1, width)), depth, units, batch=batch, rounding="wide")
         layer = with_constants(layer, bias=draw.rng.integers(-(1 << 26), 1 << 26, units))
-        name = f"{batch} times {width} pixels of {depth} and {units}"
-        yield Case(name, ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer))
+        yield case(f"{batch} times {width} pixels of {depth} and {units}", draw, layer, "shapes", "tails", "extremes")
 
 
 def _functions() -> Iterator[Case]:

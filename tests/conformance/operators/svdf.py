@@ -9,8 +9,8 @@ import numpy as np
 
 from stages.ir.graph import LayerView
 from stages.ir.operators.svdf import FloatSvdf, NarrowSvdf, Svdf
-from tests.conformance.case import Case, drawn_inputs, whole
-from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
+from tests.conformance.case import Case, case, drawn_inputs, whole
+from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op, without_bias
 from tests.conformance.sums import tie_constants, ties
 
 OPS = ("svdf", "float_svdf", "narrow_svdf")
@@ -78,15 +78,9 @@ def drawn(draw: Draw) -> LayerView:
     return without_bias(layer) if draw.integer(0, 3) == 0 else layer
 
 
-def without_bias(layer: LayerView) -> LayerView:
-    constants = {role: name for role, name in layer.layer.constants.items() if role != "bias"}
-    return LayerView(layer.layer.model_copy(update={"constants": constants}), layer.tensors, layer.arrays)
-
-
 def mandatory() -> Iterator[Case]:
-    yield from _tails()
-    yield from _ties()
-    yield from _extremes()
+    for part in (_tails, _ties, _extremes):
+        yield from part()
 
 
 def _tails() -> Iterator[Case]:
@@ -115,8 +109,7 @@ def _ties() -> Iterator[Case]:
             fields = {"multiplier": int(constants["multiplier"][0]), "shift": shift}
             layer = svdf(draw, 1, 3, 24, 1, 2, act_min=-128, act_max=127, output_zero_point=0, **fields)
             still = {"time": np.zeros_like(layer.constant("time")), "bias": constants["bias"]}
-            layer = with_constants(layer, **still)
-            yield Case(f"svdf ties {shift} {number}", ("ties", "shifts"), layer, drawn_inputs(draw, layer))
+            yield case(f"svdf ties {shift} {number}", draw, with_constants(layer, **still), "ties", "shifts")
         for tie in ties("double", shift, draw):
             if abs(tie.accumulator) > 127 * 127:
                 continue
@@ -139,7 +132,7 @@ def _extremes() -> Iterator[Case]:
         old = np.array(bounds("int16"))[draw.rng.integers(0, 2, layer.constant("time").shape)]
         layer = with_constants(layer, feature=ends.astype(np.int8), time=old.astype(np.int16))
         layer = with_op(layer, feature_shift=(7, -4)[number // 4])
-        yield Case(f"svdf extremes {number}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))
+        yield case(f"svdf extremes {number}", draw, layer, "extremes", "zero points")
         fields |= {"act_min": low, "act_max": high, "feature_shift": (3, -8)[number // 4]}
         layer = narrow_svdf(draw, 2, 16, 5, 2, 6, **fields, state_zero_point=(high, low)[number % 2])
-        yield Case(f"narrow_svdf extremes {number}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))
+        yield case(f"narrow_svdf extremes {number}", draw, layer, "extremes", "zero points")

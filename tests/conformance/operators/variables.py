@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stages.ir.graph import LayerView
 from stages.ir.operators.variables import Assign, Read, Slide
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, case
 from tests.conformance.draw import Draw, image, view
 
 OPS = ("read_variable", "assign_variable", "slide")
@@ -47,10 +47,7 @@ def mandatory() -> Iterator[Case]:
         draw = Draw(number, dtype)
         for shape in ((1,), (3,), (4, 5), (1, 2, 3, 7)):
             for op in (Read(), Assign()):
-                layer = variable(op, shape, dtype)
-                yield Case(f"{op.op} {dtype} {shape}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+                yield case(f"{op.op} {dtype} {shape}", draw, variable(op, shape, dtype), "tails", "extremes")
         for axis, source, target, rows in ((1, 1, 0, 6), (1, 3, 1, 2), (1, 0, 2, 5), (2, 1, 0, 4)):
             layer = slide((2, 7, 5), axis, source, target, rows, dtype)
-            yield Case(
-                f"slide {dtype} {axis} {source} {target}", ("tails", "extremes"), layer, drawn_inputs(draw, layer)
-            )
+            yield case(f"slide {dtype} {axis} {source} {target}", draw, layer, "tails", "extremes")
