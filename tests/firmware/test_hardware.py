@@ -31,8 +31,9 @@ from stages.base import StageError
 from stages.delivery.bench.silicon.run import fit_row
 from stages.support.system.installation import INSTALLATION
 from tests.support import exports
-from tests.support.gdb_servers import free_port, needs_gdb, needs_openocd, openocd_before_spike, qemu
+from tests.support.gdb_servers import needs_gdb, needs_openocd, openocd_before_spike, qemu
 from tests.support.optional import needs
+from tests.support.servers import free_port
 
 pytestmark = [needs_gdb, needs("pygdbmi", "hardware")]
 

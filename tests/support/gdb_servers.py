@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from stages.backends.hardware.gdb import COMMAND
+from tests.support.servers import free_port
 
 needs_gdb = pytest.mark.skipif(
     shutil.which(COMMAND) is None, reason=f"{COMMAND} is not installed; bootstrap installs it"
@@ -33,12 +33,6 @@ telnet_port disabled
 init
 halt
 """
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextlib.contextmanager
