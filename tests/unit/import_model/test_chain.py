@@ -181,59 +181,35 @@ MICRO = {"frontend": {"kind": "microfrontend"}}
 @pytest.mark.parametrize(
     ("parts", "message", "at"),
     [
-        (
-            (encoder(), encoder()),
-            "net_0 writes int8 of scale 0.05, zero point -3; net_1 reads int8 of scale 0.1, zero point 5",
-            (1,),
-        ),
+        ((encoder(), encoder()),
+         "net_0 writes int8 of scale 0.05, zero point -3; net_1 reads int8 of scale 0.1, zero point 5", (1,)),
         ((encoder(), decoder((1, 4, 3, 4))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 3, 4]", (1,)),
         ((encoder(), decoder((1, 4, 4, 6))), "net_0 writes [1, 4, 4, 3]; net_1 reads [1, 4, 4, 6]", (1,)),
         ((encoder(), decoder(inputs=2)), "net_0 has 1 outputs, net_1 2 inputs", (1,)),
         ((encoder(), (decoder(), {"inputs": {"cod": "code_0"}})), "net_1 has no input 'cod'", (1, "inputs", "cod")),
-        (
-            (encoder(), (decoder(), {"inputs": {"code_0": "code"}})),
-            "net_0 has no output 'code'",
-            (1, "inputs", "code_0"),
-        ),
-        (
-            (decoder(), {"smooth": {"threshold": [0.5, 0.5, 0.5]}}),
-            "3 thresholds, but net_0 writes 2 scores",
-            (1, "smooth", "threshold"),
-        ),
-        (
-            (decoder(), {"smooth": {"index": 2}}),
-            "smooth has index 2; net_0 writes 2 scores, 0 to 1",
-            (1, "smooth", "index"),
-        ),
-        (
-            (decoder(), {"smooth": {"index": 1, "threshold": 1.0}}),
-            "the threshold 1 is outside of the scores",
-            (1, "smooth", "threshold"),
-        ),
+        ((encoder(), (decoder(), {"inputs": {"code_0": "code"}})), "net_0 has no output 'code'",
+         (1, "inputs", "code_0")),
+        ((decoder(), {"smooth": {"threshold": [0.5, 0.5, 0.5]}}), "3 thresholds, but net_0 writes 2 scores",
+         (1, "smooth", "threshold")),
+        ((decoder(), {"smooth": {"index": 2}}), "smooth has index 2; net_0 writes 2 scores, 0 to 1",
+         (1, "smooth", "index")),
+        ((decoder(), {"smooth": {"index": 1, "threshold": 1.0}}), "the threshold 1 is outside of the scores",
+         (1, "smooth", "threshold")),
         ((encoder(outputs=2), {"smooth": {}}), "smooth needs one output before it, but net_0 has 2", (1,)),
-        (
-            (MICRO, reshaped(((1, 1, 30), "int8", 0.1))),
-            "net_1 reads [1, 1, 30]; the front end computes 40 features",
-            (0, "frontend"),
-        ),
+        ((MICRO, reshaped(((1, 1, 30), "int8", 0.1))), "net_1 reads [1, 1, 30]; the front end computes 40 features",
+         (0, "frontend")),
         ((MICRO, decoder()), "net_1 reads [1, 4, 4, 3], which are not features: frames x channels", (1,)),
         (
             ({"frontend": {"kind": "microfrontend", "frames": 2}}, streaming()),
             "the front end computes 2 frames per run, but net_1 reads 3 and has state\nSet frames to 3.",
             (0, "frontend", "frames"),
         ),
-        (
-            (reshaped(((200, 1), "int16", None)), (reshaped(((1, 200), "int8", 0.1)), {"convert": True})),
-            "zero point 0\nThis cannot be converted: integers without a scale can only be read as the same type.",
-            (1,),
-        ),
-        (
-            (reshaped(((200, 1), "int8", None)), reshaped(((1, 200), "int8", 0.1))),
-            "net_0 writes int8 without a scale; net_1 reads int8 of scale 0.1, zero point 0\nset `convert: true`",
-            (1,),
-        ),
+        ((reshaped(((200, 1), "int16", None)), (reshaped(((1, 200), "int8", 0.1)), {"convert": True})),
+         "zero point 0\nThis cannot be converted: integers without a scale can only be read as the same type.", (1,)),
+        ((reshaped(((200, 1), "int8", None)), reshaped(((1, 200), "int8", 0.1))),
+         "net_0 writes int8 without a scale; net_1 reads int8 of scale 0.1, zero point 0\nset `convert: true`", (1,)),
     ],
-)
+)  # fmt: skip
 def test_parts_that_do_not_fit_are_refused_at_their_place(
     parts: tuple[Any, ...], message: str, at: tuple[str | int, ...]
 ) -> None:

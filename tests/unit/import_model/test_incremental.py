@@ -228,18 +228,10 @@ def padded_everywhere(net: Layers) -> bytes:
     ("build", "frames", "axis", "message"),
     [
         (two_inputs, None, None, r"has 2 inputs \('a', 'b'\)"),
-        (
-            lambda net: net.file(net.connected(net.input((1, 8)))),
-            None,
-            None,
-            r"shape \[1, 8\], which has no axis of time",
-        ),
-        (
-            lambda net: normalized(network_with_state("int8"), "net").data,
-            None,
-            None,
-            "already keeps state between runs",
-        ),
+        (lambda net: net.file(net.connected(net.input((1, 8)))), None, None,
+         r"shape \[1, 8\], which has no axis of time"),
+        (lambda net: normalized(network_with_state("int8"), "net").data, None, None,
+         "already keeps state between runs"),
         (padded_everywhere, None, None, r"operator 0 \(CONV_2D\) 'conv2d' .*8 of its 8 rows depend on padding"),
         (strided, 3, None, "frames is 3, .* need a multiple or a divisor of 2"),
         (strided, 1, None, "saves no work .*has one row per 2 frames, which does not divide 1"),
@@ -248,7 +240,7 @@ def padded_everywhere(net: Layers) -> bytes:
         (wake_word, None, 2, "with 1 frame on axis 2"),
         (wake_word, None, 3, "saves no work"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_incremental_is_an_error(
     build: Callable[[Layers], bytes], frames: int | None, axis: int | None, message: str
 ) -> None:

@@ -94,21 +94,13 @@ def test_where_litert_takes_no_zero_point(op: str, dtype: str) -> None:
     ("op", "dtype", "data", "told"),
     [
         ("conv2d", "int4", "uint8", "operator 0 (CONV_2D) has int4 weights in 'conv2d/weights' with uint8 data"),
-        (
-            "conv2d",
-            "int2",
-            "int8",
-            "has int2 weights in 'conv2d/weights' with int8 data; LiteRT supports int4 with int8 data",
-        ),
+        ("conv2d", "int2", "int8",
+         "has int2 weights in 'conv2d/weights' with int8 data; LiteRT supports int4 with int8 data"),
         ("depthwise_conv2d", "int4", "float32", "with float32 data; LiteRT supports int4 with int8 data"),
-        (
-            "fully_connected",
-            "int4",
-            "uint8",
-            "LiteRT supports int4 with int8 data, int2 with int8 data, int4 with float32",
-        ),
+        ("fully_connected", "int4", "uint8",
+         "LiteRT supports int4 with int8 data, int2 with int8 data, int4 with float32"),
     ],
-)
+)  # fmt: skip
 def test_what_litert_has_no_kernel_for_is_refused(op: str, dtype: str, data: str, told: str) -> None:
     with pytest.raises(StageError) as error:
         integer_graph(model(op, dtype, data))

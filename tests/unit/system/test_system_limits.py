@@ -13,25 +13,19 @@ from stages.support.system.system_limits import is_disk_full, system_limit
     ("error", "told"),
     [
         (OSError(errno.EMFILE, "x"), ("too many files are open", "raise the limit with ulimit -n")),
-        (
-            OSError(errno.EFBIG, "x"),
-            ("a file would be larger than this process may write", "raise the limit with ulimit -f"),
-        ),
+        (OSError(errno.EFBIG, "x"),
+         ("a file would be larger than this process may write", "raise the limit with ulimit -f")),
         (MemoryError(), ("out of memory", "")),
-        (
-            RuntimeError("can't start new thread"),
-            ("there are too many processes or threads", "raise the limit with ulimit -u"),
-        ),
-        (
-            OSError("libtvm.so: failed to map segment from shared object"),
-            ("no memory for a library", "raise the limit with ulimit -v"),
-        ),
+        (RuntimeError("can't start new thread"),
+         ("there are too many processes or threads", "raise the limit with ulimit -u")),
+        (OSError("libtvm.so: failed to map segment from shared object"),
+         ("no memory for a library", "raise the limit with ulimit -v")),
         (OSError(errno.EACCES, "x"), None),
         (OSError("x"), None),
         (RuntimeError("x"), None),
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_limits(error: BaseException, told: tuple[str, str] | None) -> None:
     assert system_limit(error) == told
 

@@ -20,20 +20,14 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
     [
         ({"rom": {**ROM, "holds": ["code", "weights"]}}, ": no region holds constants"),
         ({"DTCM": CAPITALS}, f"DTCM: {invalid_name('DTCM', IDENTIFIER_PATTERN)}"),
-        (
-            {"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},
-            "org: org cannot name a region: the linker uses this word",
-        ),
-        (
-            {"dtcm": {"origin": "0x30000000", "length": "1K"}},
-            "dtcm: needs `holds`, a list of: [code, constants, weights, data, stack, arena]",
-        ),
-        (
-            {"dtcm": {"origin": "0x30000000", "length": "1K", "holds": ["stack"]}, "ram": {**RAM, "speed": 1}},
-            "stack: a stack of 16,384 bytes leaves nothing of the dtcm's 1,024 / dtcm.length",
-        ),
+        ({"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},
+         "org: org cannot name a region: the linker uses this word"),
+        ({"dtcm": {"origin": "0x30000000", "length": "1K"}},
+         "dtcm: needs `holds`, a list of: [code, constants, weights, data, stack, arena]"),
+        ({"dtcm": {"origin": "0x30000000", "length": "1K", "holds": ["stack"]}, "ram": {**RAM, "speed": 1}},
+         "stack: a stack of 16,384 bytes leaves nothing of the dtcm's 1,024 / dtcm.length"),
     ],
-)
+)  # fmt: skip
 def test_map_that_cannot_be(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError) as raised:
         Memory.model_validate({"rom": ROM, "ram": RAM, **changes})

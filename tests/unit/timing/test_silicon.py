@@ -57,29 +57,20 @@ def test_rows_of_a_project_follow_the_shipped_ones(tmp_path: Path) -> None:
         (CHIP, ROW.replace("ms: 5", "ms: 5, cycles: 5"), ROW_LINE, "has cycles and ms"),
         (CHIP, ROW.replace(", ms: 5", ""), ROW_LINE, "should have cycles, ms or energy_uj"),
         (CHIP, ROW.replace(", source: measured", ""), ROW_LINE, "missing key 'source'"),
-        (
-            CHIP,
-            ROW.replace("mine", "apolo510"),
-            ROW_LINE,
-            "unknown chip 'apolo510'; did you mean 'apollo510'?",
-        ),
+        (CHIP, ROW.replace("mine", "apolo510"), ROW_LINE, "unknown chip 'apolo510'; did you mean 'apollo510'?"),
         (CHIP, ROW.replace("firmline,", "tinymax,"), ROW_LINE, "did you mean 'tinymaix'?"),
         (CHIP, ROW.replace("firmline,", "closed, fit: true,"), ROW_LINE, "closed code cannot be compiled"),
         (CHIP, ROW.replace("ms: 5", "ms: 5, compared: false"), ROW_LINE, "should have a note that says why"),
         (CHIP, ROW.replace("ms: 5", "ms: 5, compared: false, fit: true"), ROW_LINE, "the row is not compared, so"),
         (CHIP, ROW + ROW, ROW_LINE + 1, "measures the same as an earlier row"),
-        (
-            CHIP.replace("cortex-m4", "cortex-m44"),
-            ROW,
-            CHIP_LINE,
-            "unknown core 'cortex-m44'; did you mean 'cortex-m4'?",
-        ),
+        (CHIP.replace("cortex-m4", "cortex-m44"), ROW, CHIP_LINE,
+         "unknown core 'cortex-m44'; did you mean 'cortex-m4'?"),
         (CHIP.replace("core:", "core_title: M4, core:"), ROW, CHIP_LINE, "should have either core, or core_title"),
         (CHIP.replace("80M", "80"), ROW, CHIP_LINE, "should be greater than or equal to 100000, is 80"),
         (CHIP.replace("80M", "80MHz"), ROW, CHIP_LINE, "a clock is a number of Hz, or a number with k, M or G"),
         (CHIP.replace("clock", "board: nucleo, clock"), ROW, CHIP_LINE, "unknown board 'nucleo'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_files(tmp_path: Path, chip: str, rows: str, line: int, message: str) -> None:
     with pytest.raises(RecipeError) as error:
         load_silicon(project_with(tmp_path, chip, rows))

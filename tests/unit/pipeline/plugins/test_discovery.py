@@ -102,38 +102,20 @@ def test_files_of_plug_ins_are_in_the_keys_of_the_stages_that_use_them(project: 
     [
         ("stages/say.py", "x = (\n", "plug-in plugins/stages/say.py:1: SyntaxError: '(' was never closed"),
         ("stages/say.py", "STAGE = 1\n", "plug-in plugins/stages/say.py: STAGE is not a stage"),
-        (
-            "stages/say.py",
-            STAGE.replace("from . import words", "").replace('"say"', '"emit"'),
-            "the kind 'emit' is used by Firmline",
-        ),
-        (
-            "kernels/acme/__init__.py",
-            KERNELS.replace('name = "acme.deq', 'name = "other.deq'),
-            "kernel folder acme: its kernel is called other.dequantize",
-        ),
-        (
-            "kernels/acme/__init__.py",
-            KERNELS.replace("    sources", '    ops = frozenset({"dequantise"})\n    sources'),
-            "acme.dequantize lists the unknown operator 'dequantise'; did you mean 'dequantize'",
-        ),
-        (
-            "targets/acme.yaml",
-            TARGETS.replace("[acme, generic]", "[acne, generic]"),
-            "plugins/targets/acme.yaml:3:39: unknown kernel folder 'acne'; did you mean 'acme'?",
-        ),
-        (
-            "targets/acme.yaml",
-            TARGETS.replace("kernels:", "simulator: {kind: spiky}, kernels:"),
-            "plugins/targets/acme.yaml:3:47: unknown simulator 'spiky'; did you mean",
-        ),
-        (
-            "targets/acme.yaml",
-            TARGETS.replace("  acme:", "  rv64-rvp:"),
-            "plugins/targets/acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <",
-        ),
+        ("stages/say.py", STAGE.replace("from . import words", "").replace('"say"', '"emit"'),
+         "the kind 'emit' is used by Firmline"),
+        ("kernels/acme/__init__.py", KERNELS.replace('name = "acme.deq', 'name = "other.deq'),
+         "kernel folder acme: its kernel is called other.dequantize"),
+        ("kernels/acme/__init__.py", KERNELS.replace("    sources", '    ops = frozenset({"dequantise"})\n    sources'),
+         "acme.dequantize lists the unknown operator 'dequantise'; did you mean 'dequantize'"),
+        ("targets/acme.yaml", TARGETS.replace("[acme, generic]", "[acne, generic]"),
+         "plugins/targets/acme.yaml:3:39: unknown kernel folder 'acne'; did you mean 'acme'?"),
+        ("targets/acme.yaml", TARGETS.replace("kernels:", "simulator: {kind: spiky}, kernels:"),
+         "plugins/targets/acme.yaml:3:47: unknown simulator 'spiky'; did you mean"),
+        ("targets/acme.yaml", TARGETS.replace("  acme:", "  rv64-rvp:"),
+         "plugins/targets/acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_plug_in_is_named_with_its_line(project: Project, place: str, text: str, expected: str) -> None:
     write(project.root, "plugins/targets/acme.yaml", TARGETS)
     write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)

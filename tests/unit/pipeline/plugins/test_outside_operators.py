@@ -161,26 +161,17 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
     [
         ('    "CUSTOM:Gate"', '    "CONV_2D"', "declares CONV_2D ('conv2d' in rules), which Firmline declares too"),
         ('    "CUSTOM:Gate"', '    "GATE"', "GATE, which is not in TFLite's schema; custom"),
-        (
-            "        litert=LiteRT(reference=_reference),\n",
-            "",
-            "declares CUSTOM:Gate without a `reference`, which custom operators need",
-        ),
+        ("        litert=LiteRT(reference=_reference),\n", "",
+         "declares CUSTOM:Gate without a `reference`, which custom operators need"),
         ("(Gate,), _legalize,", "(Gate,),", "declares CUSTOM:Gate without `legalize`, which custom operators need"),
         ('types=("int8",)', 'types=("in8",)', "declares CUSTOM:Gate for the type 'in8'; did you mean 'int8'?"),
-        (
-            'op: Literal["gate"] = "gate"',
-            'op: Literal["conv2d"] = "conv2d"',
-            "has a layer 'conv2d', which Firmline has too",
-        ),
+        ('op: Literal["gate"] = "gate"', 'op: Literal["conv2d"] = "conv2d"',
+         "has a layer 'conv2d', which Firmline has too"),
         ('"acme.Gate"', '"com.microsoft.Gate"', "'com.microsoft.Gate', which needs a custom domain"),
-        (
-            "OPERATORS = (\n",
-            "OPERATORS = 1, (\n",
-            "has OPERATORS that are not a tuple of stages.ir.operators.declaration",
-        ),
+        ("OPERATORS = (\n", "OPERATORS = 1, (\n",
+         "has OPERATORS that are not a tuple of stages.ir.operators.declaration"),
     ],
-)
+)  # fmt: skip
 def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, expected: str) -> None:
     text = (project.root / GATE).read_text()
     edit(project, GATE, old, new)

@@ -55,46 +55,26 @@ SOURCES = "give exactly one of file, url, zoo, op, chain; got"
     ("old", "new", "message", "hint"),
     [
         ("target: rv64-rvp", "targit: rv64-rvp", "3:1: unknown key 'targit'; did you mean 'target'?", KEYS),
-        (
-            "unroll: 4",
-            "rules: [{name: a, layuot: NHWC}]",
-            "6:28: unknown key 'layuot'; did you mean 'layout'?",
-            "known keys: name, layout",
-        ),
-        (
-            "unroll: 4",
-            "rules: [{name: a, layout: NHWX}]",
-            "6:36: stages.emit.rules.0.layout: should be 'NHWC' or 'NCHW', is 'NHWX'; did you mean 'NHWC'?",
-            "",
-        ),
+        ("unroll: 4", "rules: [{name: a, layuot: NHWC}]", "6:28: unknown key 'layuot'; did you mean 'layout'?",
+         "known keys: name, layout"),
+        ("unroll: 4", "rules: [{name: a, layout: NHWX}]",
+         "6:36: stages.emit.rules.0.layout: should be 'NHWC' or 'NCHW', is 'NHWX'; did you mean 'NHWC'?", ""),
         ("unroll: 4", "unroll: four", "6:18: stages.emit.unroll: should be a valid integer, is 'four'", ""),
-        (
-            "  compile:",
-            "  complie:",
-            "7:3: unknown stage 'complie'; did you mean 'compile'?",
-            "known stages: import, emit, compile, report",
-        ),
+        ("  compile:", "  complie:", "7:3: unknown stage 'complie'; did you mean 'compile'?",
+         "known stages: import, emit, compile, report"),
         ("rv64-rvp", "rv64-rpv", "3:9: unknown target 'rv64-rpv'; did you mean 'rv64-rvp'?", TARGETS),
         ("target: rv64-rvp\n", "", "1:1: missing key 'target'", TARGETS),
         ("file: model.txt", "file: model.txt, zoo: ds_cnn", f"4:8: model: {SOURCES} file and zoo", ""),
         ("file: model.txt", "dtype: int8", f"4:8: model: {SOURCES} 'dtype'", ""),
         ("schema: 1", 'schema: "1"', "1:9: schema: should be the number 1, is the text '1'", ""),
-        (
-            "name: demo",
-            "name: ../demo",
-            "2:7: name: should be 'demo', the name of the file, or be omitted; is '../demo'",
-            "",
-        ),
+        ("name: demo", "name: ../demo",
+         "2:7: name: should be 'demo', the name of the file, or be omitted; is '../demo'", ""),
         ("unroll: 4", "window: 3", "6:18: stages.emit.window: should be a list such as [3, 3], is 3", ""),
         ("flags: [-g]", "flags: -g", "9:12: stages.compile.flags: should be a list, is '-g'", ""),
-        (
-            "{file: model.txt}",
-            "{url: 'https://example.org/m.tflite', sha256: abc}",
-            "4:54: model.sha256: should be 64 hexadecimal digits (0-9, a-f), is 'abc'",
-            "",
-        ),
+        ("{file: model.txt}", "{url: 'https://example.org/m.tflite', sha256: abc}",
+         "4:54: model.sha256: should be 64 hexadecimal digits (0-9, a-f), is 'abc'", ""),
     ],
-)
+)  # fmt: skip
 def test_an_error_shows_the_line(project: FakeProject, old: str, new: str, message: str, hint: str) -> None:
     project.edit("recipes/demo.yaml", old, new)
     line, column = map(int, message.split(":")[:2])

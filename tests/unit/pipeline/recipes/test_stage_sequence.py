@@ -123,28 +123,16 @@ def test_disabled_stages(project: FakeProject) -> None:
             "known stages: import, emit, compile, report",
         ),
         ("  strip:\n", "10:3: stage 'strip' is not in the default sequence and needs `after`", ""),
-        (
-            "  strip: {after: note}\n  note: {after: strip}\n",
-            "11:17: `after` forms a cycle: strip -> note -> strip",
-            "",
-        ),
-        (
-            "  strip: {after: import}\n",
-            "10:18: stage 'strip' consumes 'emit', which no stage before it provides",
-            "emit runs later",
-        ),
-        (
-            "  import: false\n",
-            "10:11: stage 'emit' consumes 'import', which is disabled",
-            "disable it too: `emit: false`",
-        ),
-        (
-            "  report: {use: strip}\n",
-            "10:17: stages.report.use: 'strip' cannot replace 'report': it provides emit instead of report",
-            "",
-        ),
+        ("  strip: {after: note}\n  note: {after: strip}\n", "11:17: `after` forms a cycle: strip -> note -> strip",
+         ""),
+        ("  strip: {after: import}\n", "10:18: stage 'strip' consumes 'emit', which no stage before it provides",
+         "emit runs later"),
+        ("  import: false\n", "10:11: stage 'emit' consumes 'import', which is disabled",
+         "disable it too: `emit: false`"),
+        ("  report: {use: strip}\n",
+         "10:17: stages.report.use: 'strip' cannot replace 'report': it provides emit instead of report", ""),
     ],
-)
+)  # fmt: skip
 def test_mistakes(project: FakeProject, text: str, message: str, hint: str) -> None:
     says(project, text)
     first, *_, last = refused(project).splitlines()

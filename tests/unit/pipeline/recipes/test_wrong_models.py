@@ -25,30 +25,20 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
         (f"{{{CONV}, input: {{scale: 0}}}}", "model.input.scale: should be greater than or equal to 1.17549e-38, is 0"),
         (f"{{{CONV}, groups: 3}}", "model.groups: groups 3 must divide the input's and the output's channels"),
         ("{op: add, shape: [99999, 99999]}", "4:25: model.shape: makes a tensor of 9,999,800,001 elements"),
-        (
-            "{op: pad, shape: [4], pads: [[0, 4294967296]]}",
-            "model.pads.0.1: should be less than or equal to 2147483647",
-        ),
+        ("{op: pad, shape: [4], pads: [[0, 4294967296]]}",
+         "model.pads.0.1: should be less than or equal to 2147483647"),
         ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8, uint8 or int16"),
-        (
-            "{chain: [{frontend: {kind: mfc}}]}",
-            "frontend.kind: should be microfrontend, log_mel, mfcc; is mfc; did you mean 'mfcc'?",
-        ),
+        ("{chain: [{frontend: {kind: mfc}}]}",
+         "frontend.kind: should be microfrontend, log_mel, mfcc; is mfc; did you mean 'mfcc'?"),
         ("{chain: [{frontend: {mels: 40}}]}", "frontend: needs a kind: microfrontend, log_mel, mfcc"),
-        (
-            "{chain: [{zoo: ds_cnn}, {file: a.tflite, incremental: {axis: 9}}]}",
-            "4:69: model.chain.1.incremental.axis: should be less than or equal to 7, is 9",
-        ),
-        (
-            "{chain: [{frontend: {kind: microfrontend}}, {smooth: {}}]}",
-            "4:53: model.chain.1.smooth: smooth reads the scores of a network, but the part before it is the front end",
-        ),
-        (
-            "{chain: [{zoo: ds_cnn}, {file: vad.onnx, incremental: true}]}",
-            "4:49: model.chain.1.incremental: incremental is an option of a TFLite file, and 'vad.onnx' is not one",
-        ),
+        ("{chain: [{zoo: ds_cnn}, {file: a.tflite, incremental: {axis: 9}}]}",
+         "4:69: model.chain.1.incremental.axis: should be less than or equal to 7, is 9"),
+        ("{chain: [{frontend: {kind: microfrontend}}, {smooth: {}}]}",
+         "4:53: model.chain.1.smooth: smooth reads the scores of a network, but the part before it is the front end"),
+        ("{chain: [{zoo: ds_cnn}, {file: vad.onnx, incremental: true}]}",
+         "4:49: model.chain.1.incremental: incremental is an option of a TFLite file, and 'vad.onnx' is not one"),
     ],
-)
+)  # fmt: skip
 def test_invalid_models_are_refused_at_their_position(project: FakeProject, entry: str, message: str) -> None:
     project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
     first = refused(project).splitlines()[0]
@@ -84,36 +74,21 @@ def test_a_conflicting_value_is_named_too(project: FakeProject, entry: str, mess
 @pytest.mark.parametrize(
     ("entry", "message", "known"),
     [
-        (
-            "{zoo: ds_cnn, layout: nhwc}",
-            "'layout'; it belongs to a model given by file or url",
-            "incremental, zoo, dtype, seed, weights",
-        ),
+        ("{zoo: ds_cnn, layout: nhwc}", "'layout'; it belongs to a model given by file or url",
+         "incremental, zoo, dtype, seed, weights"),
         ("{file: a.tflite, zo: a}", "'zo'", "incremental, signature, shapes, constants, states, layout, file"),
         ("{op: relu, shape: [4], layuot: a}", "'layuot'", "op, shape, batch, dtype, input, output, seed"),
-        (
-            "{chain: [{frontend: {kind: log_mel, coefficients: 13}}]}",
-            "'coefficients'",
-            "kind, sample_rate, window_ms, step_ms, frames, window_samples",
-        ),
-        (
-            "{chain: [{zoo: ds_cnn}, {smooth: {}, inputs: {a: b}}]}",
-            "'inputs'; it belongs to a part given by file or url or zoo",
-            "name, smooth",
-        ),
-        (
-            "{chain: [{zoo: ds_cnn}, {smooth: {}, incremental: true}]}",
-            "'incremental'; it belongs to a part given by file or url or zoo",
-            "name, smooth",
-        ),
+        ("{chain: [{frontend: {kind: log_mel, coefficients: 13}}]}", "'coefficients'",
+         "kind, sample_rate, window_ms, step_ms, frames, window_samples"),
+        ("{chain: [{zoo: ds_cnn}, {smooth: {}, inputs: {a: b}}]}",
+         "'inputs'; it belongs to a part given by file or url or zoo", "name, smooth"),
+        ("{chain: [{zoo: ds_cnn}, {smooth: {}, incremental: true}]}",
+         "'incremental'; it belongs to a part given by file or url or zoo", "name, smooth"),
         ("{chain: [{file: a.tflite, incremental: {frame: 2}}]}", "'frame'; did you mean 'frames'?", "frames, axis"),
-        (
-            "{chain: [{zoo: ds_cnn}, {file: a.tflite}, {smooth: {}}], incremental: true}",
-            "'incremental'; it is model.chain.0.incremental or model.chain.1.incremental",
-            "chain",
-        ),
+        ("{chain: [{zoo: ds_cnn}, {file: a.tflite}, {smooth: {}}], incremental: true}",
+         "'incremental'; it is model.chain.0.incremental or model.chain.1.incremental", "chain"),
     ],
-)
+)  # fmt: skip
 def test_unknown_keys_list_the_keys_of_the_kind(project: FakeProject, entry: str, message: str, known: str) -> None:
     project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
     first, *_, last = refused(project).splitlines()

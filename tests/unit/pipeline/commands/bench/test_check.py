@@ -33,13 +33,8 @@ def test_tools_of_other_versions_are_reported_once() -> None:
     ("before", "now", "worse", "better", "code"),
     [
         (record((("all", 1000),)), record((("all", 1010),)), [], [], 0),
-        (
-            record((("all", 1000),)),
-            record((("all", 1011),)),
-            ["net on rv64-rvp: instructions 1,000 -> 1,011 (+1.1 %)"],
-            [],
-            1,
-        ),
+        (record((("all", 1000),)), record((("all", 1011),)), ["net on rv64-rvp: instructions 1,000 -> 1,011 (+1.1 %)"],
+         [], 1),
         (record((("all", 1000),)), record((("all", 950),)), [], ["instructions 1,000 -> 950 (-5.0 %)"], 0),
         (record((("all", 1000),)), record((("all", 949),)), [], ["instructions 1,000 -> 949 (-5.1 %)"], 3),
         (
@@ -51,20 +46,15 @@ def test_tools_of_other_versions_are_reported_once() -> None:
         ),
         # A small layer counts only when the network feels it.
         (record((("conv", 100_000), ("reshape", 28))), record((("conv", 100_000), ("reshape", 60))), [], [], 0),
-        (
-            record((("conv", 100_000), ("reshape", 28))),
-            record((("conv", 100_000), ("reshape", 228))),
-            ["layer 1 (reshape_op) 'reshape': 28 -> 228"],
-            [],
-            1,
-        ),
+        (record((("conv", 100_000), ("reshape", 28))), record((("conv", 100_000), ("reshape", 228))),
+         ["layer 1 (reshape_op) 'reshape': 28 -> 228"], [], 1),
         (record(rom=10_000), record(rom=10_100), [], [], 0),
         (record(rom=10_000), record(rom=10_101), ["ROM 10,000 -> 10,101 (+1.0 %) bytes"], [], 1),
         (record(ram=10_000), record(ram=10_101), ["RAM 10,000 -> 10,101 (+1.0 %) bytes"], [], 1),
         (record(ram=10_000), record(ram=8_000), [], ["RAM 10,000 -> 8,000 (-20.0 %) bytes"], 3),
         (record(), record(sha256="cd" * 32), ["the stored figures are for another model file"], [], 1),
     ],
-)
+)  # fmt: skip
 def test_what_may_rise_and_fall(before: Record, now: Record, worse: list[str], better: list[str], code: int) -> None:
     verdict = compare(before, now)
     assert verdict.exit_code == code
