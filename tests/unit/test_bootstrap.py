@@ -252,14 +252,10 @@ def test_python_that_is_too_old_is_an_error(machine: Machine, environment: dict[
         (1000, "", [f"{INSTALL} dtc qemu-user"], ""),
         (1000, "sudo-refuses", [], "not installed, please run as root: apt-get install dtc qemu-user"),
         (0, "fails 1", [f"{INSTALL} dtc qemu-user", UPDATE, f"{INSTALL} dtc qemu-user"], ""),
-        (
-            0,
-            "fails 2",
-            [f"{INSTALL} dtc qemu-user", UPDATE, f"{INSTALL} dtc qemu-user"],
-            "apt-get failed, please run as root: apt-get install dtc qemu-user",
-        ),
+        (0, "fails 2", [f"{INSTALL} dtc qemu-user", UPDATE, f"{INSTALL} dtc qemu-user"],
+         "apt-get failed, please run as root: apt-get install dtc qemu-user"),
     ],
-)
+)  # fmt: skip
 def test_debian_packages(installed: Machine, user: int, setup: str, calls: list[str], said: str) -> None:
     installed.user(user)
     if setup.startswith("fails"):

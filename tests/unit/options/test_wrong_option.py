@@ -20,17 +20,13 @@ class Options(StrictModel):
     [
         ({"extention": "none"}, "unknown key 'extention'; did you mean 'extension'?", ("extention",), True),
         ({"z\x1b": 1}, "unknown key 'z\\x1b'", ("z\x1b",), True),
-        (
-            {"extension": "tflit"},
-            "extension: should be 'none' or 'tflite', is 'tflit'; did you mean 'tflite'?",
-            ("extension",),
-            False,
-        ),
+        ({"extension": "tflit"}, "extension: should be 'none' or 'tflite', is 'tflit'; did you mean 'tflite'?",
+         ("extension",), False),
         ({"banks": 0}, "banks: should be greater than or equal to 1, is 0", ("banks",), False),
         ({"banks": [1]}, "banks: should be a valid integer", ("banks",), False),
         ({"sizes": [1, "x"]}, "sizes.1: should be a valid integer, is 'x'", ("sizes", 1), False),
     ],
-)
+)  # fmt: skip
 def test_the_option_its_value_and_what_may_stand_there(
     given: dict[str, object], message: str, at: tuple[str | int, ...], key: bool
 ) -> None:

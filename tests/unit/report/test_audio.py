@@ -235,17 +235,13 @@ BOARD = {"clock": 100_000_000, "power": POWER}
     [
         # 1.5 M instructions at 2 cycles, of 20 ms at 100 MHz: 1.5 duty, 2.0 at most.
         (BOARD, {"total": 200, "is_range": False}, None, ("estimated cycles", 3_000_000, 1.5, 2.0, 15.0, 45.0)),
-        (
-            BOARD,
-            {"total": 100, "most": 200, "is_range": True},
-            None,
-            ("estimated cycles", 3_000_000, 1.5, 2.0, 15.0, 45.0),
-        ),
+        (BOARD, {"total": 100, "most": 200, "is_range": True}, None,
+         ("estimated cycles", 3_000_000, 1.5, 2.0, 15.0, 45.0)),
         ({"clock": 100_000_000}, None, None, ("instructions", 1_500_000, 0.75, 1.0, None, None)),
         (None, None, 200_000_000, ("instructions", 1_500_000, 0.375, 0.5, None, None)),
         (None, None, None, ("instructions", 1_500_000, None, None, None, None)),
     ],
-)
+)  # fmt: skip
 def test_duty_cycle_and_charge(board: Any, estimate: Any, clock: int | None, figures: Any) -> None:
     report = {"instructions": {"total": 100}, "estimated_cycles": estimate, "board": board}
     found = load(report, [1_000_000, 2_000_000], 0.02, clock)

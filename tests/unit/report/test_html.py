@@ -150,14 +150,10 @@ def test_names_are_no_markup() -> None:
         (verified(mismatches=3), "bad", "3 of 40 output values differ"),
         (verified(float={"tolerance": 1e-4, "max_relative": 1e-6}), "good", "Within 0.0001 of the reference"),
         (None, "open", "Outputs were not compared"),
-        (
-            *(verified(without_reference=["a"]), "open"),
-            "40 output values match the reference, byte for byte; 1 of 5 inferences was not verified",
-        ),
-        (
-            *(verified(float={"tolerance": 1e-4, "max_relative": 1e-6}, tied={"b": "t"}), "open"),
-            "40 output values within 0.0001 of the reference; 1 of 5 inferences was not verified",
-        ),
+        (*(verified(without_reference=["a"]), "open"),
+         "40 output values match the reference, byte for byte; 1 of 5 inferences was not verified"),
+        (*(verified(float={"tolerance": 1e-4, "max_relative": 1e-6}, tied={"b": "t"}), "open"),
+         "40 output values within 0.0001 of the reference; 1 of 5 inferences was not verified"),
         (
             *(verified(distance=distance(3)), "open"),
             (
@@ -166,7 +162,7 @@ def test_names_are_no_markup() -> None:
             ),
         ),
     ],
-)
+)  # fmt: skip
 def test_the_verdict_comes_first(verify: dict[str, Any] | None, kind: str, text: str) -> None:
     assert verdict(report(verify=verify)) == (kind, text)
     text = escape(text)

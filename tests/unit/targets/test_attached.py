@@ -54,18 +54,14 @@ def test_a_target_has_the_accelerator_of_its_board(tmp_path: Path) -> None:
     [
         ("kind: toy", "kind: tow", 11, "unknown accelerator 'tow'; did you mean 'toy'?"),
         ("memory: l1", "memory: l2", 12, "there is no region 'l2'; there are rom, l1, ram"),
-        (
-            "memory: l1",
-            "memory: rom",
-            12,
-            "rom holds code, constants, weights; an accelerator needs memory for the arena",
-        ),
+        ("memory: l1", "memory: rom", 12,
+         "rom holds code, constants, weights; an accelerator needs memory for the arena"),
         ("speed: 1}", "speed: 1, holds: [data, stack]}", 12, "l1 is the only memory for the arena"),
         ("bytes_per_cycle: 8", "bytes_per_cycle: 0", 13, "greater than 0"),
         (", bytes_per_cycle: 8", "", 13, "bytes_per_cycle"),
         ("0x00204000", "0x20000100", 13, "0x20000100 lies in the memory l1"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_go_with_a_board(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
     assert BOARD.count(old) == 1
     with pytest.raises(RecipeError) as caught:

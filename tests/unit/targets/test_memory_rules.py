@@ -34,18 +34,14 @@ def test_a_region_for_the_stack_alone_is_left_out_when_it_lies_elsewhere() -> No
     ("target", "given", "at", "told"),
     [
         ("stm32h747i-disco", {"region": "dtmc"}, "region", "no region 'dtmc'; did you mean 'dtcm'?"),
-        (
-            "stm32h747i-disco",
-            {"region": "rom"},
-            "region",
-            "may hold code, constants, weights, but not stack; dtcm and axi",
-        ),
+        ("stm32h747i-disco", {"region": "rom"}, "region",
+         "may hold code, constants, weights, but not stack; dtcm and axi"),
         ("stm32h747i-disco", {"bytes": 100}, "bytes", "the stack must be a multiple of 16 bytes, not 100"),
         ("stm32h747i-disco", {"bytes": 0}, "bytes", "the stack must be a multiple of 16 bytes, not 0"),
         ("stm32h747i-disco", {"bytes": 1 << 17}, "bytes", "a stack of 131,072 bytes leaves nothing of the dtcm's 131,"),
         ("host", {"bytes": 4096}, "", "host has no regions: its operating system provides the memory"),
     ],
-)
+)  # fmt: skip
 def test_stack_that_cannot_be(target: str, given: dict[str, object], at: str, told: str) -> None:
     with pytest.raises(StageError) as caught:
         with_stack(load_target(target), StackRule.model_validate(given))

@@ -100,37 +100,25 @@ WINDOWS: list[tuple[bytes, Alteration, str]] = [
     (pool(), option("filterHeight", BIG), f"has a window of {BIG}x2; LiteRT's maximum is 65536"),
     (pool(), option("filterWidth", 0), "has a window of 2x0; both must be at least 1"),
     (pool(), option("strideH", -2), "has a stride of -2x2; both must be at least 1"),
-    (
-        pool(),
-        option("strideH", 2**31 - 1),
-        "has a window of 2, a stride of 2147483647 and a dilation of 1: beyond 32 bits",
-    ),
+    (pool(), option("strideH", 2**31 - 1),
+     "has a window of 2, a stride of 2147483647 and a dilation of 1: beyond 32 bits"),
     (conv(), option("strideW", BIG), f"has a stride of 1x{BIG}; LiteRT's maximum is 32767"),
     (conv(), option("dilationHFactor", BIG), f"has a dilation of {BIG}x1; LiteRT's maximum is 32767"),
     (conv(), option("strideW", 2), "gives int8[1, 6, 3, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
     (conv(), tensor("x", shape=(1, 2, 6, 4)), "gives int8[1, 2, 6, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
     (conv(), tensor("x", shape=(6, 6, 4)), "has the input 'x' [6, 6, 4]; it must have 4 axes"),
-    (
-        conv(),
-        tensor("x", shape=(1, 6, 6, 5)),
-        "has 5 channels in 'x', which is not a multiple of the 4 in 'w' [8, 3, 3, 4]",
-    ),
+    (conv(), tensor("x", shape=(1, 6, 6, 5)),
+     "has 5 channels in 'x', which is not a multiple of the 4 in 'w' [8, 3, 3, 4]"),
     (conv(), constant("b", [0] * 9), "has the bias 'b' [9], which does not fit 8 outputs"),
     (conv(), constant("w", np.ones((8, 9, 4)), "int8"), "has weights 'w' [8, 9, 4]; they must have 4 axes"),
-    (
-        depthwise(),
-        option("depthMultiplier", 3),
-        "has 4 channels in 'x' and a depth multiplier of 3, but 4 filters in 'w'",
-    ),
+    (depthwise(), option("depthMultiplier", 3),
+     "has 4 channels in 'x' and a depth multiplier of 3, but 4 filters in 'w'"),
     (depthwise(), option("padding", 1), "gives int8[1, 4, 4, 4], but the file declares int8[1, 6, 6, 4] in 'y'"),
-    (
-        dense(),
-        tensor("x", shape=(1, 13)),
-        "cannot split the input 'x' [1, 13] into rows of 12, the depth of 'w' [5, 12]",
-    ),
+    (dense(), tensor("x", shape=(1, 13)),
+     "cannot split the input 'x' [1, 13] into rows of 12, the depth of 'w' [5, 12]"),
     (dense(), constant("b", [0] * 4), "has the bias 'b' [4], which does not fit 5 outputs"),
     (dense(), tensor("y", shape=(5, 2)), "gives int8[2, 5], but the file declares int8[5, 2] in 'y'"),
-]
+]  # fmt: skip
 SHAPES: list[tuple[bytes, Alteration, str]] = [
     (ADD, tensor("z", shape=(2,)), "cannot broadcast 'x' [1, 4, 4, 3] and 'z' [2]"),
     (TANH, tensor("y", shape=(1, 4, 4, 4)), "gives float32[1, 4, 4, 3], but the file declares float32[1, 4, 4, 4]"),
@@ -159,31 +147,19 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (joined(), option("axis", BIG), f"has the axis {BIG}, which is out of range for the shape [1, 4, 3]"),
     (SPACE_TO_DEPTH, option("blockSize", 3), "has blocks of 3x3, which do not divide an image of 4x4"),
     (SPACE_TO_DEPTH, option("blockSize", 0), "has blocks of 0x0"),
-    (
-        indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}),
-        option("blockSize", BIG),
-        f"has blocks of {BIG}x{BIG}; 4 channels are not a multiple of {BIG * BIG}",
-    ),
-    (
-        indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
-        constant("n0", 9),
-        "has the axis 9, which is out of range for the shape [1, 4, 4, 4]",
-    ),
-    (
-        indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions"),
-        constant("n0", [0, 8]),
-        "resizes 'x' to 0x8; sizes are from 1 to 65536",
-    ),
-    (
-        indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions", {"alignCorners": True}),
-        option("halfPixelCenters", True),
-        "has both align_corners and half_pixel_centers; only one may be set",
-    ),
+    (indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}), option("blockSize", BIG),
+     f"has blocks of {BIG}x{BIG}; 4 channels are not a multiple of {BIG * BIG}"),
+    (indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)), constant("n0", 9),
+     "has the axis 9, which is out of range for the shape [1, 4, 4, 4]"),
+    (indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions"), constant("n0", [0, 8]),
+     "resizes 'x' to 0x8; sizes are from 1 to 65536"),
+    (indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions", {"alignCorners": True}),
+     option("halfPixelCenters", True), "has both align_corners and half_pixel_centers; only one may be set"),
     (RELU, tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; at most 8 are supported"),
     (RELU, tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),
     (conv(), tensor("w", shape=(0, 3, 3, 4), type="STRING"), "has the shape [0, 3, 3, 4] in 'w', a constant without"),
     (RELU, tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
-]
+]  # fmt: skip
 CONSTANTS: list[tuple[bytes, Alteration, str]] = [
     (
         conv("float32"),
@@ -219,11 +195,8 @@ QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (TANH_OF_INT8, tensor("x", scale=[-1.0]), "tensor 0 (x) has the scale -1"),
     (TANH_OF_INT8, tensor("x", scale=[0.0]), "tensor 0 'x' is int8 but has a scale of 0"),
     (TANH_OF_INT8, tensor("x", zeroPoint=[1, 2]), "tensor 0 (x) has 1 scales and 2 zero points"),
-    (
-        conv(),
-        tensor("w", scale=[3e38]),
-        "has scales that exceed 32 bits: 0.5 x 3e+38 / 0.5 (input x weights / output) is 3e+38",
-    ),
+    (conv(), tensor("w", scale=[3e38]),
+     "has scales that exceed 32 bits: 0.5 x 3e+38 / 0.5 (input x weights / output) is 3e+38"),
     (conv(), tensor("w", zeroPoint=[300]), "has the zero point 300 in 'w', outside of int8"),
     (conv(), tensor("b", zeroPoint=[5]), "has the zero point 5 in 'b'; it must be 0"),
     (conv(), tensor("b", zeroPoint=[2**40]), f"has the zero point {2**40} in 'b', outside of int32"),
@@ -231,13 +204,10 @@ QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (conv(), tensor("w", scale=[0.1] * 3, axis=1), "has weights 'w' with scales along axis 1; it takes them along 0"),
     (conv(), tensor("x", scale=[0.1] * 4, axis=3), "has 4 scales in 'x'; it takes one per tensor"),
     (ADD, tensor("z", scale=[0.1] * 3, axis=0), "has 3 scales in 'z'; it takes one per tensor"),
-    (
-        pool(),
-        tensor("y", scale=[0.75]),
-        "but 'x' has scale 0.5 and zero point 3 and 'y' has scale 0.75 and zero point 0",
-    ),
+    (pool(), tensor("y", scale=[0.75]),
+     "but 'x' has scale 0.5 and zero point 3 and 'y' has scale 0.75 and zero point 0"),
     (joined(), tensor("z", quantization=None), "tensor 1 'z' is int8 but has no quantization"),
-]
+]  # fmt: skip
 GRAPHS: list[tuple[bytes, Alteration, str]] = [
     (chain(), ends("inputs", [0, 0]), "the graph lists its input tensor 0 'x' twice"),
     (chain(), ends("inputs", []), "operator 0 (TANH) reads tensor 0 'x', which nothing writes"),

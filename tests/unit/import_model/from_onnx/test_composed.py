@@ -271,18 +271,14 @@ def test_integers_are_onnx_runtimes(case: str, tmp_path: Path) -> None:
     [
         (one("Pad", IMAGE, ints(0, 0, 9, 0, 0, 0, 0, 0), mode="reflect"), "reflects 9 elements of axis 2, which has 9"),
         (one("Expand", IMAGE, ints(5, 1, 1)), "expands [1, 6, 9, 7] to [5, 1, 1]"),
-        (
-            one("Tile", IMAGE, ints(1, 2, 0, 1)),
-            "has the repeats [1, 2, 0, 1]; [1, 6, 9, 7] needs one per axis, each at least 1",
-        ),
+        (one("Tile", IMAGE, ints(1, 2, 0, 1)),
+         "has the repeats [1, 2, 0, 1]; [1, 6, 9, 7] needs one per axis, each at least 1"),
         (one("Slice", IMAGE, ints(0), ints(3), ints(1), ints(0)), "has the step 0"),
         (one("Einsum", (3, 3), drawn(1, 3), equation="ii,i->i"), "'ii,i->i'; two tensors, with each axis named once"),
         (one("Einsum", (3, 4), drawn(1, 3), equation="ab,a->a"), "which sums an axis that only one tensor has"),
-        (
-            model([node("TopK", ["x", "k"], ["v", "i"])], {"x": IMAGE}, ["v"], {"k": ints(3)}),
-            "has k = 3; only 1 is supported",
-        ),
+        (model([node("TopK", ["x", "k"], ["v", "i"])], {"x": IMAGE}, ["v"], {"k": ints(3)}),
+         "has k = 3; only 1 is supported"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(proto: Any, message: str) -> None:
     assert message in refused(proto)

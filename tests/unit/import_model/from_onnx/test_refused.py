@@ -219,10 +219,8 @@ def test_control_flow_and_operators_of_others(op: str, domain: str, hint: str, m
 @pytest.mark.parametrize(
     ("proto", "message"),
     [
-        (
-            model([node("Conv", ["x", "z"], ["y"])], {"x": (1, 3, 8, 8), "z": (4, 3, 3, 3)}, ["y"]),
-            "operator 0 (Conv) 'y_node' takes its weights from 'z', a computed tensor; they must be a constant",
-        ),
+        (model([node("Conv", ["x", "z"], ["y"])], {"x": (1, 3, 8, 8), "z": (4, 3, 3, 3)}, ["y"]),
+         "operator 0 (Conv) 'y_node' takes its weights from 'z', a computed tensor; they must be a constant"),
         (
             model(
                 [node("Resize", ["x", "", "s"], ["y"], mode="cubic")], {"x": (1, 3, 4, 4)}, ["y"], {"s": ONES}
@@ -263,14 +261,10 @@ def test_control_flow_and_operators_of_others(op: str, domain: str, hint: str, m
         (resized(scales=0.1, nearest=True), "(Resize) 'y_node' resizes [1, 2, 5, 5] to [1, 2, 0, 0]"),
         (resized(scales=0.5, antialias=1), "operator 0 (Resize) 'y_node' is antialiased"),
         (resized(sizes=4, coordinate_transformation_mode="what"), "(Resize) 'y_node' is not computed by ONNX Runtime"),
-        (
-            model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 11}),
-            "input 's' is double; float32, bool, int32, int64, float16, int8, uint8 are supported",
-        ),
-        (
-            model([node("Add", ["a", "b"], ["y"])], {"x": (1,)}, ["y"], {"a": drawn(1, 2), "b": drawn(2, 2)}),
-            "computes nothing: its outputs are inputs or constants",
-        ),
+        (model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 11}),
+         "input 's' is double; float32, bool, int32, int64, float16, int8, uint8 are supported"),
+        (model([node("Add", ["a", "b"], ["y"])], {"x": (1,)}, ["y"], {"a": drawn(1, 2), "b": drawn(2, 2)}),
+         "computes nothing: its outputs are inputs or constants"),
     ],
 )  # fmt: skip
 def test_operators_say_what_is_wrong(proto: Any, message: str) -> None:
@@ -292,17 +286,13 @@ def ints(*values: int) -> Any:
         ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
         ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0]; one occurs twice"),
         ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99]; they must be from -6 to 5"),
-        (
-            "SpaceToDepth",
-            [],
-            {"blocksize": 2},
-            "has the blocksize 2, which does not divide height and width of [1, 6, 9, 7]",
-        ),
+        ("SpaceToDepth", [], {"blocksize": 2},
+         "has the blocksize 2, which does not divide height and width of [1, 6, 9, 7]"),
         ("DepthToSpace", [], {"blocksize": 4}, "has the blocksize 4; 6 channels are not a multiple of 16"),
         ("PRelu", [drawn(1, 5, 1, 1)], {}, "has the slope [5, 1, 1], which does not broadcast to [1, 6, 9, 7]"),
         ("Concat", [drawn(1, 2)], {"axis": 0}, "joins a constant [2] to tensors with 4 axes; both must agree"),
     ],
-)
+)  # fmt: skip
 def test_what_contradicts_itself_is_refused(op: str, constants: Any, attributes: Any, message: str) -> None:
     names = [f"c{at}" for at in range(len(constants))]
     operator = node(op, ["x", *names], ["y"], **attributes)

@@ -123,14 +123,10 @@ def test_a_server_that_has_whatever_it_is_asked_for_is_none(
         (("push", "demo"), {}, {}, "doit store push does not take 'demo'"),
         (("push",), {}, {}, "no remote store is set\ndocs/explanation/store.md shows how"),
         (("push",), {}, {"": "http://127.0.0.1:9"}, "ERROR: http://127.0.0.1:9 cannot be read: "),
-        (
-            ("push",),
-            {},
-            {"": "http://127.0.0.1:9", "_READ_ONLY": "1"},
-            "http://127.0.0.1:9 is read-only here\nFIRMLINE_REMOTE_READ_ONLY=0",
-        ),
+        (("push",), {}, {"": "http://127.0.0.1:9", "_READ_ONLY": "1"},
+         "http://127.0.0.1:9 is read-only here\nFIRMLINE_REMOTE_READ_ONLY=0"),
     ],
-)
+)  # fmt: skip
 def test_mistakes(
     words: tuple[str, ...],
     options: dict[str, str | bool],
