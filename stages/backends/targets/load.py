@@ -38,9 +38,10 @@ def load_catalogue(path: Path = PIPELINE) -> Catalogue:
     """Return the cores, boards and timing models of pipeline.yaml and of the families' files."""
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where libyaml is compiled in
     merged: dict[str, Any] = {kind: {} for kind in _KINDS}
     for file in (*family_files(path.parent), path):
-        content = yaml.safe_load(file.read_text())
+        content = yaml.load(file.read_text(), loader)
         for kind in _KINDS:
             merged[kind] |= content.get(kind) or {}
     return Catalogue.model_validate({"schema": 1, **merged})
