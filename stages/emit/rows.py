@@ -133,7 +133,7 @@ class _GroupC:
         return conditions[0] if len(conditions) == 1 else " || ".join(f"({text})" for text in conditions)
 
     def _has_rows(self, name: str) -> bool:
-        """Return whether a tensor's rows are counted: not of sums, or passed to the application."""
+        """Return whether a tensor's rows are counted (not those of sums, or for the application)."""
         return name != self.group.emitted and (self.group.sums is None or name != self.group.sums.output)
 
     def result(self) -> list[str]:

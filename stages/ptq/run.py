@@ -230,7 +230,7 @@ def by_percentile(share: float) -> Clip:
 
 
 def by_error(bits: int) -> Clip:
-    """Return a function that clips a range's ends for the least squared error by `bits` bits."""
+    """Return a function that clips a range's ends for the least squared error in `bits` bits."""
 
     def clip(seen: Range, counts: Counts) -> Range:
         if not counts.any():

@@ -60,7 +60,7 @@ class _Magnitudes:
 
 
 def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Mapping[str, Any]) -> Array:
-    """Return elements of ADD, SUB or MUL whose pair of inputs no multipliers get exact."""
+    """Return elements of ADD, SUB or MUL whose inputs no multipliers compute exactly."""
     quants = [(tensor.scale, tensor.zero_point) for tensor in (*view.inputs, view.outputs[0])]
     op = view.op
     pair = Pair(op.op, quants[0], quants[1], quants[2], op.act_min, op.act_max, rule.get("lowered"))

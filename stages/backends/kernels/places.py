@@ -37,7 +37,7 @@ def _families() -> dict[str, str]:
 
 
 def include_path(folder: Path, name: str) -> Path:
-    """Return the header folder that the record of `folder` names; `../generic` is a family's."""
+    """Return the header folder that the record of `folder` names; `../generic`: of any family."""
     other = name.removeprefix("../")
     return path_of(other) if other in _families() else folder / name
 

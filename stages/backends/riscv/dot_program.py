@@ -165,7 +165,7 @@ class _DotSteps(MatrixSteps):
                 p("sb", total, p.at(rows[i], j))
 
     def _multiply_high(self, total: Register, multiplier: Register, lower: Register, upper: Register) -> None:
-        """The sum times the multiplier, rounded, without its low 31 bits (32 and cut off: "once")."""
+        """The product without its low 31 bits, rounded; for "once" without 32 bits, truncated."""
         p = self.program
         if self.variant.rounding == "once":
 

@@ -21,7 +21,7 @@ Counts = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Reading:
-    """Totals at a reading of the counter; `untimed` is the last uncounted instruction, or 0."""
+    """Totals at a reading of the counter; `untimed`: last instruction without cycles, or 0."""
 
     instructions: int
     cycles: tuple[float, float, float]

@@ -98,7 +98,7 @@ def has_deviation(rule: str, file: str) -> bool:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """Return the result of `check` as Markdown: rows by rule, and undeviated messages."""
+    """Return the result of `check` as Markdown: a row per rule, messages without deviation."""
     about = {entry.rule: entry.about for entry in deviations()}
     counts = Counter((message["rule"], message["deviation"]) for message in result["messages"])
     rules = sorted({rule for rule, _ in counts}, key=lambda rule: [*map(int, rule.split("."))])
@@ -136,7 +136,7 @@ def _options(src: Path, target: Target) -> list[str]:
 
 
 def _value(name: str, macros: dict[str, str]) -> str:
-    """Return a macro's text with its macros replaced, as cppcheck does not in conditions."""
+    """Return a macro's text with macros replaced, which cppcheck omits in conditions."""
     return _WORD.sub(lambda word: _value(word[0], macros) if word[0] in macros else word[0], macros[name])
 
 

@@ -1,4 +1,4 @@
-"""Map rows of an operator's results to rows of its inputs; write it for a range.
+"""Map rows of an operator's results to rows of its inputs, and write it for a range.
 
 `Same` computes row i from row i of each input. `Sliding` moves a window along time: convolutions, pools, slices, PAD.
 """
@@ -161,7 +161,7 @@ class Sliding:
         return _SAME if same_padding(rows, window.taps, window.stride, window.dilation) == pads else None
 
     def _slide(self, writer: Writer, part: Range, pads: Range, inputs: Mapping[int, int], result: int) -> None:
-        """Append a convolution or pool, after a PAD if neither SAME nor VALID pads so."""
+        """Append a convolution or pool, with a PAD if neither SAME nor VALID fits."""
         padding = self._padding(part)
         if padding is None:
             assert self.other is not None

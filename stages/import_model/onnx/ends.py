@@ -63,7 +63,7 @@ def _typed(numbers: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, Any]:
 
 
 def check_states(model: onnx.ModelProto, name: str, states: Mapping[str, str]) -> None:
-    """Raise StageError unless each output exists and alone writes an input of its type."""
+    """Raise StageError unless each output exists, for one input of its type."""
     inputs, outputs = ({entry.name: entry for entry in ends} for ends in (model.graph.input, model.graph.output))
     writers: dict[str, str] = {}
     for output, state in states.items():

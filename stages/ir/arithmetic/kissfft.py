@@ -23,7 +23,7 @@ _FRACTION_BITS = {"int16": 15, "int32": 31}
 
 
 def factors(length: int) -> list[int]:
-    """Return the radices of a complex FFT, outermost first: 4, then a 2, 3 and 5.
+    """Return the radices of a complex FFT, outermost first: fours, then a two, threes, fives.
 
     Raises ValueError for a length with other factors, and below 2: KissFFT as TFLM builds it crashes on them.
     """

@@ -352,7 +352,7 @@ def is_onnx(model: object) -> bool:
 
 
 def models_in(folder: Path) -> str:
-    """Return a hint with some models of a folder; '' if it is none or unreadable."""
+    """Return a hint with some models of a folder; '' if it is no readable folder."""
     try:
         names = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in MODEL_FILES)
     except OSError:

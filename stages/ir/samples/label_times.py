@@ -30,7 +30,7 @@ _ROUNDING = 0.1  # seconds by which a label may end after its recording
 
 @dataclass(frozen=True)
 class Label:
-    """A class in a recording from `start` to `end`, in seconds; None, None: all of it."""
+    """A class in a recording from `start` to `end`, in seconds; without both: all of it."""
 
     name: str
     start: float | None = None

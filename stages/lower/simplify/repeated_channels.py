@@ -45,7 +45,7 @@ class Repeats:
                 self._summing.setdefault(layer.inputs[0], []).append(layer)
 
     def of(self, sets: Mapping[str, Array], able: Array) -> tuple[Array, dict[str, Array]]:
-        """Return the removed sets, bool[sets], and for each tensor the channels' equals.
+        """Return the removed sets, bool[sets], and by tensor the channel that each equals.
 
         `able` are the sets that may be removed. The first of equal sets is removed last: weights are added from the
         last on, and each sum stays in range.

@@ -158,7 +158,7 @@ class GroupSearch:
         return best
 
     def _smallest(self, most: float, smallest: Grouping) -> Grouping:
-        """Return the smallest arena with at most `most` extra instructions (`smallest`: any)."""
+        """Return the smallest arena of at most `most` extra instructions; `smallest`: at any cost."""
         cheap = self._within(smallest.bytes)
         if cheap is not None and cheap.extra <= most:
             return cheap

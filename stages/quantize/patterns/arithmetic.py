@@ -178,7 +178,7 @@ _OF_INT32 = {
 
 
 def of_int32(operator: Operator, writer: GraphWriter) -> bool:
-    """Append a layer on int32 without scales or activation; return whether it is one."""
+    """Append a layer on int32 without scales or activation; return whether it did."""
     tensors = (*operator.inputs, *operator.outputs)
     if operator.call.op not in _OF_INT32 or any(tensor.dtype != "int32" for tensor in tensors):
         return False

@@ -193,7 +193,7 @@ def padded_channels(facts: Facts, index: int) -> Advice | None:
 
 
 def _faster(entry: Mapping[str, Any]) -> tuple[float, str] | None:
-    """Return the fastest other kernel's saving and name; None if no one is proved faster."""
+    """Return the fastest other kernel's saving and name; None if none is proved faster."""
     unpacks = any("scratch:wide_" in role for step in entry["steps"] for role in step["roles"])
     if entry["cost_source"] not in _PROVED or unpacks:  # the other costs are without unpacking weights
         return None

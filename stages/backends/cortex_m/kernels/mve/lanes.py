@@ -101,7 +101,7 @@ class Lanes:
 
     @property
     def by_group(self) -> bool:
-        """Whether lines hold 16 channels and are reloaded for each group: all do not fit."""
+        """Whether lines hold 16 channels and are reloaded by group, since not all channels fit."""
         return self.is_long and self.walk.channels > GROUP
 
     @property

@@ -113,7 +113,7 @@ def _any_pixels(view: LayerView, register: int) -> float:
 
 
 def _passes(columns: int) -> int:
-    """Return the passes: each covers twice the columns of the last, the final up to 3 times."""
+    """Return the passes. Each has twice the columns of the one before, the last up to 3 times."""
     return next(n for n in range(32) if 3 << n >= columns)
 
 
