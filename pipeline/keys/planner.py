@@ -250,9 +250,11 @@ class Planner:
         """
         tools = {tool.name: self.tools.identify(tool) for tool in inputs.tools}
         code = self._code(stage, inputs.sources)
-        plugin_files = {**inputs.code, **self.operator_code(code)}
-        plugin_code = self._class_code(stage, code) | self._digested(stage, plugin_files)
+        plugin_code = self._class_code(stage, code) | self._digested(stage, inputs.code)
         code |= self._digested(stage, self.imports.followed(path for path, _ in plugin_code.values()))
+        operator_code = self._digested(stage, self.operator_code(code))  # also of a stage's own imports
+        code |= self._digested(stage, self.imports.followed(path for path, _ in operator_code.values()))
+        plugin_code |= operator_code
         target_dump = target.model_dump(mode="json", include=set(inputs.target_fields))
         ingredients: dict[str, Any] = {
             "stage": stage.kind,

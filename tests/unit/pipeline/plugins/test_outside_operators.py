@@ -156,6 +156,37 @@ def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: P
         OPERATORS["CUSTOM:Gate"]
 
 
+def test_a_plug_in_stage_that_imports_the_graph_has_the_operators_in_its_key(project: Project) -> None:
+    write(
+        project.root,
+        "plugins/stages/number.py",
+        """from stages.base import Stage, StageConfig
+from stages.ir.graph import Graph
+
+
+class Number(Stage):
+    kind = "number"
+    config = StageConfig
+    consumes = ("quantize",)
+
+    def run(self, job):
+        (job.out / "layers.txt").write_text(str(len(Graph.load(job.inputs["quantize"]).layers)))
+
+
+STAGE = Number()
+""",
+    )
+    recipe = {
+        "schema": 1,
+        "name": "x",
+        "target": "gated",
+        "model": {"op": "gate", "shape": [4]},
+        "stages": {"number": {"after": "quantize"}},
+    }
+    result = run_recipe(recipe, root=with_operators(project), store=project.root / "store", until="number")
+    assert (result.artifacts["number"] / "layers.txt").read_text() == "1"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
