@@ -154,12 +154,9 @@ def moved(memory: Memory, core: Core) -> Memory | None:
     elif all(_inside(region, machine) for region in memory.regions.values()):
         return None
     regions: dict[str, Any] = {}
-    for capacity, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):
-        origin, those = (
-            capacity.origin,
-            {n: region for n, region in memory.regions.items() if region.is_written == written},
-        )
-        lengths = _shared(capacity.length, {name: region.length for name, region in those.items()})
+    for home, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):
+        origin, those = home.origin, {n: region for n, region in memory.regions.items() if region.is_written == written}
+        lengths = _shared(home.length, {name: region.length for name, region in those.items()})
         for name, region in those.items():
             regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name], "same_as": ""})
             origin += lengths[name]

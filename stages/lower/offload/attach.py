@@ -1,4 +1,4 @@
-"""The machine of a target: its accelerator, and that one's data for emitted sources."""
+"""A target's accelerator, and its data for the emitted sources."""
 
 from __future__ import annotations
 

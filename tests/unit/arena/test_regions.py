@@ -21,54 +21,56 @@ Task = tuple[list[Buffer], list[RegionCapacity], dict[str, int], dict[str, str]]
 
 @st.composite
 def tasks(draw: st.DrawFn) -> Task:
-    """Buffers, one to three rooms, traffic, and regions that rules give to some."""
+    """Buffers, one to three capacities, traffic, and regions that rules give to some."""
     drawn = draw(buffers())
-    rooms = [
+    capacities = [
         RegionCapacity(name, draw(st.integers(0, 900)))
         for name in ("fast", "middle", "slow")[: draw(st.integers(1, 3))]
     ]
     traffic = {b.name: draw(st.integers(0, 1000)) for b in drawn}
     ruled = draw(st.sets(st.sampled_from([b.name for b in drawn]), max_size=2)) if drawn else set()
-    fixed = {name: draw(st.sampled_from(rooms)).region for name in sorted(ruled)}
-    return drawn, rooms, traffic, fixed
+    fixed = {name: draw(st.sampled_from(capacities)).region for name in sorted(ruled)}
+    return drawn, capacities, traffic, fixed
 
 
-def slow_traffic(plans: dict[str, Plan], rooms: list[RegionCapacity], traffic: dict[str, int]) -> list[int]:
-    """The traffic of each room but the fastest, the slowest first."""
+def slow_traffic(plans: dict[str, Plan], capacities: list[RegionCapacity], traffic: dict[str, int]) -> list[int]:
+    """The traffic of each capacity but the fastest, the slowest first."""
     there = {region: sum(traffic[b.name] for b in one.buffers) for region, one in plans.items()}
-    return [there.get(room.region, 0) for room in rooms[:0:-1]]
+    return [there.get(capacity.region, 0) for capacity in capacities[:0:-1]]
 
 
 def in_one_room(task: Task) -> str | None:
     """The fastest region that all buffers may lie in and that has enough."""
-    drawn, rooms, _, fixed = task
+    drawn, capacities, _, fixed = task
     total = plan(drawn, ALIGNMENT).total
-    able = [room.region for room in rooms if total <= room.bytes and {*fixed.values()} <= {room.region}]
+    able = [
+        capacity.region for capacity in capacities if total <= capacity.bytes and {*fixed.values()} <= {capacity.region}
+    ]
     return able[0] if able else None
 
 
 @settings(max_examples=300)
 @given(tasks())
 def test_any_division_is_sound_and_at_least_as_good_as_one_room(task: Task) -> None:
-    drawn, rooms, traffic, fixed = task
+    drawn, capacities, traffic, fixed = task
     one = in_one_room(task)
     try:
-        plans = divide(drawn, rooms, traffic, fixed, ALIGNMENT)
+        plans = divide(drawn, capacities, traffic, fixed, ALIGNMENT)
     except RegionOverflowError:
         assert one is None
         return
     assert sorted(b.name for made in plans.values() for b in made.buffers) == sorted(b.name for b in drawn)
-    assert list(plans) == [room.region for room in rooms if room.region in plans]
-    for room in rooms:
-        if room.region in plans:
-            assert_sound(plans[room.region])
-            assert plans[room.region].total <= room.bytes
+    assert list(plans) == [capacity.region for capacity in capacities if capacity.region in plans]
+    for capacity in capacities:
+        if capacity.region in plans:
+            assert_sound(plans[capacity.region])
+            assert plans[capacity.region].total <= capacity.bytes
     for name, region in fixed.items():
         assert name in {b.name for b in plans[region].buffers}
     if one is not None:
         alone = {one: plan(drawn, ALIGNMENT)}
-        assert slow_traffic(plans, rooms, traffic) <= slow_traffic(alone, rooms, traffic)
-    assert divide(drawn, rooms, traffic, fixed, ALIGNMENT) == plans
+        assert slow_traffic(plans, capacities, traffic) <= slow_traffic(alone, capacities, traffic)
+    assert divide(drawn, capacities, traffic, fixed, ALIGNMENT) == plans
 
 
 def test_two_rooms_are_used_nearly_as_well_as_by_trying_everything() -> None:
@@ -81,20 +83,20 @@ def test_two_rooms_are_used_nearly_as_well_as_by_trying_everything() -> None:
             first, last = sorted(chance.choices(range(4), k=2))
             drawn.append(Buffer(f"b{number}", 16 * chance.randint(1, 10), first, last))
         traffic = {b.name: chance.randint(1, 99) for b in drawn}
-        rooms = [RegionCapacity("fast", 160), RegionCapacity("slow", chance.choice([160, 240, 320]))]
-        best = least_slow_traffic(drawn, rooms, traffic)
+        capacities = [RegionCapacity("fast", 160), RegionCapacity("slow", chance.choice([160, 240, 320]))]
+        best = least_slow_traffic(drawn, capacities, traffic)
         if best is not None:
             tried += 1
-            worse += slow_traffic(divide(drawn, rooms, traffic), rooms, traffic) > [best]
+            worse += slow_traffic(divide(drawn, capacities, traffic), capacities, traffic) > [best]
     assert tried > 200
     assert worse <= tried // 100
 
 
-def least_slow_traffic(drawn: list[Buffer], rooms: list[RegionCapacity], traffic: dict[str, int]) -> int | None:
+def least_slow_traffic(drawn: list[Buffer], capacities: list[RegionCapacity], traffic: dict[str, int]) -> int | None:
     found = []
     for sides in product((0, 1), repeat=len(drawn)):
         there = [[b for b, side in zip(drawn, sides, strict=True) if side == number] for number in (0, 1)]
-        if all(plan(mine).total <= room.bytes for mine, room in zip(there, rooms, strict=True)):
+        if all(plan(mine).total <= capacity.bytes for mine, capacity in zip(there, capacities, strict=True)):
             found.append(sum(traffic[b.name] for b in there[1]))
     return min(found, default=None)
 
@@ -113,11 +115,11 @@ def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(mon
     monkeypatch.setattr("stages.lower.arena.planner.SEARCH_STEPS", 0)
     sizes = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}
     drawn = [Buffer(name, *size) for name, size in sizes.items()]
-    room = RegionCapacity("fast", plan(drawn).lower_bound)
-    assert plan(drawn).total > room.bytes
-    found = divide(drawn, [room, RegionCapacity("slow", 16)], {})["fast"]
+    capacity = RegionCapacity("fast", plan(drawn).lower_bound)
+    assert plan(drawn).total > capacity.bytes
+    found = divide(drawn, [capacity, RegionCapacity("slow", 16)], {})["fast"]
     assert_sound(found)
-    assert found.total == room.bytes
+    assert found.total == capacity.bytes
 
 
 def test_hundreds_of_buffers_take_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,12 +33,12 @@ def test_what_is_read_most_often_is_in_the_fastest_region() -> None:
 
 
 def test_largest_first_where_that_alone_leaves_room_for_all() -> None:
-    """What is read most would take the room of what fits nowhere else."""
-    rooms = [RegionCapacity("flash", 96), RegionCapacity("qspi", 48)]
-    found = divide_constants(bytes_of(96, 32), rooms, {"a": 1, "b": 9}, {}, 16)
+    """What is read most would take the capacity of what fits nowhere else."""
+    capacities = [RegionCapacity("flash", 96), RegionCapacity("qspi", 48)]
+    found = divide_constants(bytes_of(96, 32), capacities, {"a": 1, "b": 9}, {}, 16)
     assert regions_of(found) == {"flash": {"a"}, "qspi": {"b"}}
     with pytest.raises(RegionOverflowError):
-        divide_constants(bytes_of(96, 64), rooms, {}, {}, 16)
+        divide_constants(bytes_of(96, 64), capacities, {}, {}, 16)
 
 
 def test_equal_constants_are_kept_once_in_the_region_that_a_rule_gives_one_of_them() -> None:

@@ -134,7 +134,7 @@ def reads_bytes(view: LayerView) -> bool:
 def bytes_cost(view: LayerView) -> float:
     """Return the instructions of one channel without a plane.
 
-    34 per pair of outputs (40 with stride 2), 2 more where they are apart.
+    34 per pair of outputs (40 with stride 2), 2 more if outputs of a row are not adjacent.
     """
     _, rows, columns, _ = view.outputs[0].shape
     pair = (34 if view.op.stride == (1, 1) else 40) + (0 if channel_steps(view.outputs[0], False)[1] == 1 else 2)
