@@ -60,7 +60,7 @@ class Transfer(_Model):
 class Fence(_Model):
     """Wait until at most `left` transfers are pending. Transfers finish in order."""
 
-    do: Literal["settle"] = "settle"
+    do: Literal["fence"] = "fence"
     left: int
 
 
