@@ -1,4 +1,4 @@
-"""Models of one operator (`model: {op: conv2d, ...}` in recipes), from declarations of operators.
+"""Models of one operator, `model: {op: conv2d, ...}` in recipes, from its declaration.
 
 Weights are seeded. Scales follow from uniformly random inputs, which the simulate stage uses: an accumulator of `depth`
 products has the deviation sqrt(depth) * rms(input) * rms(weight), and the output's range is +-4 deviations. For
