@@ -34,8 +34,9 @@ def _position(path: Path) -> float:
     return inf if match is None else int(match[1])
 
 
+@cache
 def load_catalogue(path: Path = PIPELINE) -> Catalogue:
-    """Return the cores, boards and timing models of pipeline.yaml and of the families' files."""
+    """Return the cores, boards and timing models of pipeline.yaml and of the families' files. Reads them once."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where libyaml is compiled in
