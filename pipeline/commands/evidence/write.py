@@ -112,7 +112,7 @@ def _misra(session: Session, folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def another_day() -> Iterator[None]:
-    """Let compilers take the date of `__DATE__` and `__TIME__` from 1970, unless the user sets SOURCE_DATE_EPOCH."""
+    """Let compilers date `__DATE__` and `__TIME__` to 1970, unless SOURCE_DATE_EPOCH is set."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         yield
         return
