@@ -36,7 +36,10 @@ def _position(path: Path) -> float:
 
 @cache
 def load_catalogue(path: Path = PIPELINE) -> Catalogue:
-    """Return the cores, boards and timing models of pipeline.yaml and of the families' files. Reads them once."""
+    """Return the cores, boards and timing models of pipeline.yaml and of the families' files.
+
+    Reads them once.
+    """
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where libyaml is compiled in
