@@ -9,6 +9,7 @@ signedness   Graph -> Graph         choose int8 or uint8 tensors for an accelera
 choices      Graph -> Chosen        choose a kernel for each layer
 placement    Chosen -> Chosen       place tensors inside others, which removes copies
 rows         Chosen -> Chosen       run layers by rows, where that saves memory
+smaller peak Chosen -> Chosen       give layers kernels that need less memory where the arena is largest
 engine       Chosen -> Chosen       give layers the arithmetic of their engine, if the recipe asks for it
 programs     Chosen -> Chosen       plan the accelerator's memory and a program for each of its layers
 packing      Chosen -> Tensorized   pack constants, lower functions, write the plan
@@ -30,6 +31,7 @@ from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.simplify import simplified
 from stages.lower.simplify.windows_as_state import with_windows_as_state
 from stages.support.lazy import tvm
+from stages.tensorize.arena_size import arena_bytes
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import Chosen, choose_kernels, with_estimates
@@ -46,8 +48,9 @@ from stages.tensorize.placement import place_parts
 from stages.tensorize.plan import Distance
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
-from stages.tensorize.rows import arena_bytes, cost, with_rows
+from stages.tensorize.rows import cost, with_rows
 from stages.tensorize.signedness import with_cheapest_signedness
+from stages.tensorize.smaller_peak import with_smaller_peak
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:
@@ -140,8 +143,8 @@ def _within_limit(graph: Graph, context: PassContext) -> Chosen:
     """
     limit, config = context.config.arena_limit, context.config
     if limit is None or not context.by_rows or config.ports_by_rows:
-        return with_rows(_decided(graph, context), context)
-    by_rows = with_rows(_decided(graph, context), context)
+        return with_smaller_peak(with_rows(_decided(graph, context), context), context)
+    by_rows = with_smaller_peak(with_rows(_decided(graph, context), context), context)
     fits = arena_bytes(by_rows, context) <= limit
     if fits and (by_rows.streaming is None or by_rows.streaming.share <= context.most_extra):
         return by_rows

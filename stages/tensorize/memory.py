@@ -64,7 +64,7 @@ class ArenaBound:
     def needed(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[int, int]:
         """Return the bytes of the kernel's scratch and of the tensors that are alive with it."""
         now = view.layer.index
-        overlaid = self._overlaid | ({now} if kernel.overlays(view) else set())
+        overlaid = self._overlaid | ({now} if overlays(kernel, view) else set())
         alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]
         tensors = lower_bound([Buffer(b.name, b.bytes, now, now) for b in alive])
         (needed,) = self._lowerings.scratch([self._lowerings.of_kernel(view, kernel, params)])

@@ -16,12 +16,12 @@ from stages.lower.streaming.ends import why_group_ends, why_no_group, why_port_i
 from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup, Streaming
+from stages.tensorize.arena_size import arena_bytes
 from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.costs import estimated, signature
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid, overlays
-from stages.tensorize.lowering import Lowered
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import Choice, Offer, offers_of
 
@@ -134,33 +134,6 @@ def cost(chosen: Chosen) -> float:
     """Return the estimated cost of all layers, with rows."""
     extra = chosen.streaming.extra if chosen.streaming is not None else 0.0
     return sum(choice.cost or 0.0 for choice in chosen.choices.values()) + extra
-
-
-def arena_bytes(chosen: Chosen, context: PassContext) -> int:
-    """Return the bytes of the arena, as emit plans it with an alignment of 16 bytes."""
-    graph, lowerings = chosen.graph, context.lowerings
-    lowered: list[tuple[int, Lowered]] = []
-    sizes: dict[int, dict[str, int]] = {}
-    for layer in graph.layers:
-        index, streamed = layer.index, chosen.streamed.get(layer.index)
-        if streamed is None:
-            if isinstance(layer.op, Float):
-                lowered.append((index, lowerings.of_float(layer)))
-            elif (choice := chosen.choices.get(index)) is not None:
-                lowered.append((index, lowerings.of_kernel(graph.view(layer), choice.kernel, choice.params)))
-            continue
-        for band in filter(None, (streamed.band, streamed.rest)):
-            if band.choice is None:
-                lowered.append((index, lowerings.of_float(layer, band.view.outputs[0].shape[1])))
-            elif band.choice.kernel.lowers:
-                lowered.append((index, lowerings.of_kernel(band.view, band.choice.kernel, band.choice.params)))
-            else:
-                sizes[index] = {"sums": 4 * band.view.inputs[0].shape[3]}
-    for (index, _), scratch in zip(lowered, lowerings.scratch([layer for _, layer in lowered]), strict=True):
-        known = sizes.setdefault(index, {})
-        sizes[index] = {name: max(count, known.get(name, 0)) for name, count in {**known, **scratch}.items()}
-    kernels = ((index, choice.kernel) for index, choice in chosen.choices.items() if index not in chosen.streamed)
-    return plan(liveness(graph, sizes, overlaid(graph, kernels), groups=chosen.groups).buffers).total
 
 
 def _why_not(chosen: Chosen, context: PassContext) -> str:

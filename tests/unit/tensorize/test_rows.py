@@ -82,6 +82,22 @@ def test_a_plan_with_less_scratch_must_be_worth_its_code(tmp_path: Path) -> None
     assert [(group["first"], group["end"]) for group in plan["groups"]] == [(2, 4)]
 
 
+@pytest.mark.parametrize(("streaming", "images"), [(None, 1), (False, 2)])
+def test_layers_work_in_place_where_the_arena_is_largest(tmp_path: Path, streaming: bool | None, images: int) -> None:
+    """On two images no layer runs by rows. A copy of few pixels in scratch replaces a copy of all."""
+    rng, b = np.random.default_rng(1), ModelBuilder()
+    x = b.input("x", (2, 6, 6, 8), "int8", *QUANT)
+    for name, channels in (("wide", 8), ("first", 128), ("second", 128)):
+        weights = rng.integers(-9, 10, (128, 1, 1, channels)).astype(np.int8)
+        x = b.conv2d(x, weights, np.zeros(128, np.int32), weight_scale=0.01, out=QUANT, name=name)
+    (tmp_path / "net.tflite").write_bytes(b.output(x) or b.build())
+    configs = {"tensorize": {"count": False, "streaming": streaming}}
+    network, target = FileModel(file=str(tmp_path / "net.tflite")), target_named("cortex-m55")
+    emitted = run_stages(network, target, tmp_path / "run", configs=configs, without=("count",))["emit"]
+    arena = json.loads((emitted / "model.json").read_text())["arena_bytes"]
+    assert arena // (2 * 6 * 6 * 128) == images
+
+
 @pytest.mark.parametrize(
     ("options", "reason"), [({"narrow_weights": True}, "weights are packed in ROM (optimize_for: rom, narrow_weights)")]
 )

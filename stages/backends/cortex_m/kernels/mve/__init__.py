@@ -5,7 +5,7 @@ from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3
 from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
 from stages.backends.cortex_m.kernels.mve.elementwise import Add, Add16, Mul, Mul16
 from stages.backends.cortex_m.kernels.mve.extremum import Extremum, Extremum16
-from stages.backends.cortex_m.kernels.mve.gemm import Conv2d, FullyConnected
+from stages.backends.cortex_m.kernels.mve.gemm import Conv2d, Conv2dInPlace, FullyConnected
 from stages.backends.cortex_m.kernels.mve.lstm import MveLstm
 from stages.backends.cortex_m.kernels.mve.matmul import MveMatmul
 from stages.backends.cortex_m.kernels.mve.mean import Mean
@@ -31,6 +31,7 @@ FOLDER = KernelFolder(
         Add,
         Add16,
         Conv2d,
+        Conv2dInPlace,
         Depthwise,
         Depthwise3x3,
         DepthwiseTaps,

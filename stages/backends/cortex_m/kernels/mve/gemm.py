@@ -26,9 +26,9 @@ from stages.backends.cortex_m.kernels.mve.rows import (
     strip_rows,
     windows_fields,
 )
-from stages.backends.kernels.eight_bit import why_not_sums, why_not_types
+from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import KernelParams, Lowering
-from stages.backends.kernels.matrix import depth_of
+from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 
@@ -43,7 +43,7 @@ class GemmParams(KernelParams):
 
 
 class _Gemm(MveKernel):
-    sources = ("gemm.S", "pixels.S", "columns.S", "strip.c", "windows.c")
+    sources: ClassVar[tuple[str, ...]] = ("gemm.S", "pixels.S", "columns.S", "strip.c", "windows.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 
@@ -99,6 +99,39 @@ class Conv2d(_Gemm):
     row_alignment = 1
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+
+
+class Conv2dInPlace(Conv2d):
+    """Pointwise convolution whose results may replace its input: about 1 KB of rows is copied to scratch first."""
+
+    name = "mve.gemm_in_place_s8"
+    sources = (*Conv2d.sources, "copies.S")
+    headers: ClassVar[tuple[str, ...]] = (*Conv2d.headers, "copies.h")
+    estimate_error = 1.0  # dearer than mve.gemm_s8, so only worth a count where the arena is largest
+
+    def why_not_operator(self, view: LayerView) -> str:
+        if has_windows(view) or gathers(view) or groups_of(view) > 1:
+            return "only pointwise layers of one group are supported, with int8 weights and activations"
+        if not same_bytes(view.inputs[0], view.outputs[0]):
+            return "the output has more or fewer bytes than the input, so it cannot replace it"
+        return super().why_not_operator(view)
+
+    def overlays(self, view: LayerView) -> bool:
+        return True
+
+    def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
+        from stages.backends.cortex_m.kernels.mve.gemm_tir import gemm
+
+        return gemm(view, self._rows(view, params), copies=True)
+
+    def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
+        from stages.backends.cortex_m.kernels.mve.gemm_cost import copies_cost, gemm_cost
+
+        rows = self._rows(view, params)
+        return gemm_cost(view, rows) + copies_cost(view, rows)
+
+    def _rows(self, view: LayerView, params: GemmParams) -> int:
+        return min(params.rows or gathered_rows(view), rows_of(view))
 
 
 class FullyConnected(_Gemm):

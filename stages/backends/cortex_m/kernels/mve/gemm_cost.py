@@ -53,6 +53,12 @@ def gemm_cost(view: LayerView, tile: int) -> float:
     return sum(count * _COUNTED[part] for part, count in work(view, tile).items())
 
 
+def copies_cost(view: LayerView, tile: int) -> float:
+    """Return the instructions that copy rows to scratch, `tile` rows at a time."""
+    depth = depth_of(view)
+    return sum(20 + 3 * -(-rows * depth // CHUNK) for rows in _tiles(view, tile))
+
+
 def work(view: LayerView, tile: int) -> Counter[str]:
     """Return how often each part runs."""
     done = Counter(layer=1)

@@ -69,6 +69,17 @@ class _Gemm:
         suffix = SUFFIX[self.view.inputs[0].dtype]
         return gather_rows(self.view, name, f"mve_windows_{suffix}", self.windows, (rows, self.row, self.depth))
 
+    def copy(self, name: str, rows: int) -> Block:
+        """Copy rows to scratch, so that results may replace them."""
+
+        def meaning(b: Any) -> None:
+            with loop(("i", rows), ("k", self.depth)) as (i, k):
+                store(b.rows, b.x[i, k], i, k)
+
+        shape = (rows, self.depth)
+        operands = (Operand("x", shape, "int8"), Operand("rows", shape, "int8", "w"))
+        return Block(name, operands, meaning, "mve_copy_rows", lambda b: [b.rows, b.x, 1, rows * self.depth, 0, 0])
+
     def strip_bytes(self, rows: int) -> int:
         """Return the bytes of a strip of the windows of `rows` neighbouring pixels."""
         return (rows - 1) * self.row + self.depth
@@ -135,8 +146,11 @@ class _Gemm:
         return Block(name, operands, meaning, function, arguments)
 
 
-def gemm(view: LayerView, tile: int) -> Lowering:
-    """Build the layer, `tile` rows at a time."""
+def gemm(view: LayerView, tile: int, *, copies: bool = False) -> Lowering:
+    """Build the layer, `tile` rows at a time.
+
+    copies  rows that could be read in place are copied to scratch first, so that results may replace them
+    """
     g, x, y = _Gemm(view), view.inputs[0], view.outputs[0]
     batch, rows = images(view)
     image = g.image if g.gathered else (rows, g.depth * g.groups)
@@ -160,7 +174,7 @@ def gemm(view: LayerView, tile: int) -> Lowering:
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if g.gathered else None
         shape = ((tile - 1) * g.row + padded_depth(view),) if g.slides else (tile, g.row)
-        rows_of_windows = f.scratch("rows", shape, "int8") if g.gathered else None
+        rows_of_windows = f.scratch("rows", shape, "int8") if g.gathered or copies else None
         offsets = f.scratch("offsets", (tile,), "int32") if g.gathered else None
 
         def part(suffix: str, start: Any, n: Any) -> None:
@@ -182,6 +196,9 @@ def gemm(view: LayerView, tile: int) -> Lowering:
                     rows_source = (rows_of_windows, *(0 for _ in shape))
                     places = {"first": first, "windows": windows, "offsets": (offsets, 0), "acc": acc}
                     f.place(gather, x=(source, n, 0, 0, group * g.windows["channels"]), rows=rows_source, **places)
+                elif copies:
+                    rows_source = (rows_of_windows, 0, 0)
+                    f.place(g.copy("copy" + suffix, count), x=(source, n, start, 0), rows=rows_source)
                 column = group * g.in_group
                 for (block, begin), product in products.items():
                     if product:
