@@ -9,7 +9,7 @@ from stages.tensorize.arena_size import arena_buffers, arena_bytes
 from stages.tensorize.choices import Chosen
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.rows import cost
-from stages.tensorize.select import Choice, offers_of
+from stages.tensorize.select import Choice, Offer, offers_of
 
 _LEAST_SAVED = 1024  # bytes of arena that other kernels are worth
 
@@ -52,8 +52,11 @@ def _others(chosen: Chosen, index: int, context: PassContext, most: float) -> It
     choice, view = chosen.choices.get(index), chosen.graph.view(chosen.graph.layers[index])
     if choice is None or choice.cost is None or index in chosen.streamed or context.is_ruled(view):
         return
-    able = [k for k in context.kernels if k.lowers and k.is_for(view.op) and not k.why_not(view, context.target)]
-    offers = [offer for offer in offers_of(view, context.target, able, context.costs) if offer.price.cost is not None]
+    target, costs = context.target, context.costs
+    able = [k for k in context.kernels if k.lowers and k.is_for(view.op) and not k.why_not(view, target)]
+    offers = offers_of(view, target, able, costs)
+    offers += [Offer(k, p, costs.price(k, view, p, target)) for k in able for p in k.smaller(k.seen(view), target)]
+    offers = [offer for offer in offers if offer.price.cost is not None]
     left, need = most - cost(chosen) + choice.cost, _needs(chosen, context)[index]
     for offer in sorted(offers, key=lambda offer: offer.price.cost or 0.0):
         price, source = offer.price.cost or 0.0, offer.price.source

@@ -189,6 +189,13 @@ class Kernel(ABC):
         """
         return (self.params(),)
 
+    def smaller(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
+        """Return parameters that need less scratch than the candidates.
+
+        Tensorize compares them where the arena is largest.
+        """
+        return ()
+
     def overlays(self, view: LayerView) -> bool:
         """Return whether this layer's output may reuse the memory of an input of the same size.
 

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 
 class GemmParams(KernelParams):
-    """`mr` rows (pixels) are multiplied with all output channels at a time."""
+    """`mr` rows (pixels) are multiplied with all output channels at a time, and `panels` of them are in scratch.
+
+    0 panels: as many as fit 2 KB on RV32, 4 KB on RV64.
+    """
 
     mr: int = Field(default=5, ge=1, le=5)
+    panels: int = Field(default=0, ge=0, le=4096)
 
 
 class _Gemm(Kernel):
@@ -80,15 +84,19 @@ class _Gemm(Kernel):
         rows = rows_of(view)
         return tuple(self.params(mr=mr) for mr in (5, 4)[: 2 if rows > 4 else 1])
 
+    def smaller(self, view: LayerView, target: Target) -> tuple[GemmParams, ...]:
+        """Two panels: half of the scratch or less."""
+        return (self.params(panels=2),)
+
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
         from stages.backends.riscv.kernels.rvp.convolution_tir import Gemm, gemm
 
-        return gemm(Gemm(view, target.word_bits // 32), params.mr)
+        return gemm(Gemm(view, target.word_bits // 32), params.mr, params.panels)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
         from stages.backends.riscv.kernels.rvp.gemm_cost import gemm_cost
 
-        return gemm_cost(view, params.mr, target.word_bits // 32)
+        return gemm_cost(view, params.mr, target.word_bits // 32, params.panels)
 
 
 class Conv2d(_Gemm):

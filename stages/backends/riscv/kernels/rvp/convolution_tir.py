@@ -211,12 +211,12 @@ class Gemm:
         return Block(name, (stage, y), meaning, "rvp_join_rows", lambda b: [b.stage, b.y, rows, width, self.columns])
 
 
-def gemm(g: Gemm, mr: int) -> Lowering:
-    """Build the layer with panels of `mr` rows."""
+def gemm(g: Gemm, mr: int, panels: int = 0) -> Lowering:
+    """Build the layer with panels of `mr` rows, `panels` at a time."""
     view, lanes, windows = g.view, g.lanes, has_windows(g.view)
     x, y = view.inputs[0], view.outputs[0]
     planar = y.layout == "NCHW"
-    images, tiles = images_of(view), calls(view, lanes, mr)
+    images, tiles = images_of(view), calls(view, lanes, mr, panels)
     pixels, tile = g.rows // images, prod(tiles[""][:2])
     # Rows and panels of the blocks: in the loop over tiles, for the last panels and for the last rows.
     parts = {suffix: call[:2] for suffix, call in tiles.items()}

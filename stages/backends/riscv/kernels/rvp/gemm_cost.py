@@ -63,16 +63,16 @@ _COUNTED: Mapping[int, Mapping[str, float]] = {
 }  # fmt: skip
 
 
-def gemm_cost(view: LayerView, mr: int, lanes: int) -> float:
-    """Return the instructions of the layer with panels of `mr` rows."""
+def gemm_cost(view: LayerView, mr: int, lanes: int, panels: int = 0) -> float:
+    """Return the instructions of the layer with panels of `mr` rows, `panels` at a time."""
     counted = {"loop": 1.0, "panels": 0.0, **_COUNTED[lanes]}
-    return sum(count * counted[part] for part, count in work(view, mr, lanes).items())
+    return sum(count * counted[part] for part, count in work(view, mr, lanes, panels).items())
 
 
-def work(view: LayerView, mr: int, lanes: int) -> Counter[str]:
+def work(view: LayerView, mr: int, lanes: int, panels: int = 0) -> Counter[str]:
     """Return how often each part runs; `loop` holds the instructions of the loop over chunks."""
     split, done, first = products(view, lanes), Counter[str](layer=1), 0
-    for call in calls(view, lanes, mr).values():
+    for call in calls(view, lanes, mr, panels).values():
         part_counts = _multiplied(view, split, call, lanes)
         part_counts += (
             _windows(view, split, call, lanes, first) if has_windows(view) else _rows(view, split, call, lanes)

@@ -69,8 +69,8 @@ def products(view: LayerView, lanes: int) -> Products:
     return Products(groups // merged, merged, width, taps * width, columns * merged, run)
 
 
-def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
-    """Return panel calls per product and image: as many panels of `mr` rows as scratch holds.
+def calls(view: LayerView, lanes: int, mr: int, most: int = 0) -> dict[str, Calls]:
+    """Return panel calls per product and image: `most` panels of `mr` rows, by default as many as scratch holds.
 
     The `_last` calls have fewer panels, the `_rest` calls fewer rows. With a planar output of several images, each
     image has its own product, because the pixels of a channel are apart.
@@ -78,7 +78,7 @@ def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
     pixels = rows_of(view) // images_of(view)
     rows = min(mr, pixels)
     panel = prod((products(view, lanes).chunks + (weight_zero_point(view) != 0), rows, lanes, 4))
-    panels = min(max(1, PANEL_BYTES[lanes] // panel), pixels // rows)
+    panels = min(most or max(1, PANEL_BYTES[lanes] // panel), pixels // rows)
     times, last, rest = pixels // (rows * panels), pixels // rows % panels, pixels % rows
     calls_by_suffix = {"": Calls(rows, panels, times), "_last": Calls(rows, last, 1), "_rest": Calls(rest, 1, 1)}
     return {suffix: call for suffix, call in calls_by_suffix.items() if call.rows and call.panels}
