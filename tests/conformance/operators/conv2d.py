@@ -96,6 +96,17 @@ def _of_one_channel(draw: Draw, pixels: int, depth: int, units: int, *, size: in
     return conv2d(draw, around((size, size), (1, 1), (2, max(pixels // 2, 1)), draw), min(depth, 1), units, **fields)
 
 
+def _one_input(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """Pixels of one channel, for kernels with a table of results."""
+    return pointwise(draw, pixels, min(depth, 1), units, **fields)
+
+
+def _pairs(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """Four groups that read two channels each, for kernels whose words have the inputs of two groups."""
+    window = around((3, 3), (1, 1), (2, max(pixels // 2, 1)), draw)
+    return conv2d(draw, window, min(depth, 2), max(units // 4, 1), groups=4, **fields)
+
+
 PRODUCTS = (
     Product("pointwise", pointwise, pixels=35, depth=70, units=35),
     Product("3x3", _threes, pixels=4, depth=20, units=20, shifts=range(-30, 2, 3)),
@@ -105,6 +116,10 @@ PRODUCTS = (
 )
 FOUR_OUTPUTS = Product(
     "four outputs", _four_outputs, pixels=8, depth=8, units=1, shifts=range(-30, 2, 3), whole=4, tied=4
+)
+NARROW = (
+    Product("one input", _one_input, pixels=9, depth=1, units=20, shifts=range(-30, 2, 5), tied=48),
+    Product("pairs", _pairs, pixels=9, depth=2, units=20, shifts=range(-30, 2, 5)),
 )
 PLAIN = tuple(product.plain for product in PRODUCTS)
 # Sums and roundings are those of depthwise layers, whose bounds are searched there.
@@ -122,7 +137,7 @@ ONE_CHANNEL = tuple(
 
 
 def mandatory() -> Iterator[Case]:
-    for product in (*PRODUCTS, FOUR_OUTPUTS, *ONE_CHANNEL):
+    for product in (*PRODUCTS, FOUR_OUTPUTS, *ONE_CHANNEL, *NARROW):
         yield from product_cases(product)
     for part in (_windows, _lanes, _layouts, _bands, _single_pixels, _long):
         yield from part()

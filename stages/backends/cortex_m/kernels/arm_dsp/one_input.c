@@ -7,10 +7,11 @@ DSP_INLINE const uint8_t *row_of(const uint8_t *x, const uint8_t *table, int32_t
     return table + 4 * words * *x;
 }
 
-/* Whole words are copied; the bytes after a pixel are overwritten by the next one. */
+/* Whole words are copied; the next pixels overwrite the bytes after a pixel. The last pixels are copied by bytes. */
 void arm_dsp_one_input(const void *x, const uint8_t *table, void *y, int32_t pixels, int32_t channels)
 {
-    const uint8_t *from = x, *const last = from + pixels - 1;
+    const int32_t by_bytes = channels > 1 ? 1 : pixels < 3 ? pixels : 3;
+    const uint8_t *from = x, *const end = from + pixels, *const last = end - by_bytes;
     const int32_t words = (channels + 3) / 4;
     uint8_t *to = y;
     for (; from != last; from++) {
@@ -33,8 +34,10 @@ void arm_dsp_one_input(const void *x, const uint8_t *table, void *y, int32_t pix
         }
         to += channels;
     }
-    const uint8_t *row = row_of(from, table, words);
-    for (int32_t c = 0; c < channels; c++) {
-        to[c] = row[c];
+    for (; from != end; from++) {
+        const uint8_t *row = row_of(from, table, words);
+        for (int32_t c = 0; c < channels; c++) {
+            *to++ = row[c];
+        }
     }
 }
