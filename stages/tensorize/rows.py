@@ -95,9 +95,15 @@ def _with_less_scratch(result: Chosen, chosen: Chosen, context: PassContext, ove
     if not result.groups or (size := arena_bytes(result, context)) <= least:
         return result
     bands = _Bands(chosen, context, includes_scratch=True)
-    other = bands.streamed(bands.search(overlaps=overlaps).best(context.most_extra, limit))
     most = size - (_LEAST_SAVED if limit is None else 1)
-    return other if other.groups and arena_bytes(other, context) <= most else result
+    best, order = result, (True, float(most + 1))
+    for overlapping in dict.fromkeys((overlaps, overlaps and limit is None)):  # overlaps of groups may conflict
+        other = bands.streamed(bands.search(overlaps=overlapping).best(context.most_extra, limit))
+        size = arena_bytes(other, context)
+        fits = limit is not None and size <= limit
+        if other.groups and size <= most and (now := (not fits, cost(other) if fits else float(size))) < order:
+            best, order = other, now
+    return best
 
 
 def _check_overwrite(config: TensorizeConfig) -> None:
