@@ -42,6 +42,11 @@ class StreamedLayer:
     rest: Band | None
     calls: int
 
+    @property
+    def bands(self) -> list[Band]:
+        """The different calls."""
+        return [self.band] if self.rest is None else [self.band, self.rest]
+
 
 @dataclass(frozen=True)
 class Chosen:

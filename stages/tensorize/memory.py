@@ -1,7 +1,7 @@
 """A bound on the arena: which kernels need too much scratch.
 
 While a layer runs, its live tensors and its kernel's scratch are in the arena together, so their sum is a lower bound
-of the arena. Scratch is known only after lowering, so a kernel is lowered when it is about to be chosen.
+of the arena.
 """
 
 from __future__ import annotations
@@ -67,5 +67,4 @@ class ArenaBound:
         overlaid = self._overlaid | ({now} if overlays(kernel, view) else set())
         alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]
         tensors = lower_bound([Buffer(b.name, b.bytes, now, now) for b in alive])
-        (needed,) = self._lowerings.scratch([self._lowerings.of_kernel(view, kernel, params)])
-        return sum(needed.values()), tensors
+        return self._lowerings.declared_scratch(view, kernel, params), tensors

@@ -10,13 +10,13 @@ from stages.base import StageError
 from stages.ir.graph import Graph, Layer, LayerView
 from stages.ir.operators.floats import Float
 from stages.ir.tensor_layout import Layout
-from stages.lower.arena import liveness, plan
+from stages.lower.arena import liveness
 from stages.lower.streaming.bands import ROWS_OF_PLANES, band_view
 from stages.lower.streaming.ends import why_group_ends, why_no_group, why_port_is_whole
 from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup, Streaming
-from stages.tensorize.arena_size import arena_bytes
+from stages.tensorize.arena_size import arena_bytes, scratch_bytes
 from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.costs import estimated, signature
@@ -25,13 +25,8 @@ from stages.tensorize.in_place import overlaid, overlays
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import Choice, Offer, offers_of
 
-_SCRATCH_SHARES = (1.0, 0.5, 0.25)  # of the memory that rows leave free within the arena's limit
 _FLOAT_BYTES = 4
 _OVERWRITE = ("memory", "overwrite_input")
-_SPARE = 1.02
-_MUCH_SCRATCH = 1.05  # arena / tensors from which on a search with scratch is worth its time
-_LEAST_SAVED = 1024  # bytes of arena; other kernels for few rows may take kilobytes of code
-_SCRATCH = "kernels for few rows need more scratch than rows save"
 
 
 def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
@@ -49,61 +44,17 @@ def with_rows(chosen: Chosen, context: PassContext) -> Chosen:
         return _whole(chosen, context, reason)
     bands = _Bands(chosen, context)
     # Overlaps need groups of single layers too, and so kernels for few rows: code. So they are used on request.
-    overlaps = bool(config.overwrite_input) or limit is not None
-    search = bands.search(overlaps=overlaps)
+    search = bands.search(overlaps=bool(config.overwrite_input) or limit is not None)
     result = bands.streamed(search.best(share, limit))
-    result = _with_less_scratch(result, chosen, context, overlaps)
     assert result.streaming is not None
-    if not result.groups:
-        if ports and not context.counting:  # while kernels are counted, layouts may change
-            for port in ports:
-                if reason := why_port_is_whole(search, port):
-                    raise _refused(port, f"is not possible: {reason}")
-            raise _refused("output", "is not possible with `input: rows`: no layer between them has a whole input")
-        return result if ports else _whole(chosen, context, result.streaming.reason, result.streaming)
-    if limit is None and (ports or context.counting):
+    if result.groups or (ports and context.counting):  # while kernels are counted, layouts may change
         return result
-    size = arena_bytes(result, context)
-    if overlaps and size > _SPARE * result.streaming.bytes and not ports:  # scratch, or overlaps that conflict
-        apart = bands.streamed(bands.search(overlaps=False).best(share, limit))
-        if apart.groups and (smaller := arena_bytes(apart, context)) < size:
-            result, size = apart, smaller
-    if limit is None or size <= limit:
-        whole_bytes = result.streaming.whole_bytes if result.streaming is not None else 0
-        saves = bool(ports) or size < whole_bytes or size < arena_bytes(chosen, context)
-        return result if saves else _whole(chosen, context, _SCRATCH)
-    # The kernels' scratch exceeds the limit: divide what rows leave free between more rows and scratch.
-    free = max(limit - bands.search().best(share, 0).bytes, 0)
-    results: list[tuple[bool, float, Chosen]] = [(size > limit, size, result)]
-    for part in _SCRATCH_SHARES:
-        bands = _Bands(chosen, context, most_scratch=int(free * part))
-        grouping = bands.search().best(share, limit - int(free * part))
-        other = bands.streamed(grouping)
-        size = arena_bytes(other, context)
-        results.append((size > limit, grouping.extra if size <= limit else size, other))
-    return min(results, key=lambda entry: entry[:2])[2]
-
-
-def _with_less_scratch(result: Chosen, chosen: Chosen, context: PassContext, overlaps: bool) -> Chosen:
-    """Return the result, or that of a search with kernels' scratch if its arena is smaller.
-
-    That search lowers many calls, so it runs only if scratch is a large part of the arena.
-    """
-    assert result.streaming is not None
-    limit, tensors = context.config.arena_limit, result.streaming.bytes
-    least = max(_MUCH_SCRATCH * tensors, tensors + _LEAST_SAVED) if limit is None else limit
-    if not result.groups or (size := arena_bytes(result, context)) <= least:
-        return result
-    bands = _Bands(chosen, context, includes_scratch=True)
-    most = size - (_LEAST_SAVED if limit is None else 1)
-    best, order = result, (True, float(most + 1))
-    for overlapping in dict.fromkeys((overlaps, overlaps and limit is None)):  # overlaps of groups may conflict
-        other = bands.streamed(bands.search(overlaps=overlapping).best(context.most_extra, limit))
-        size = arena_bytes(other, context)
-        fits = limit is not None and size <= limit
-        if other.groups and size <= most and (now := (not fits, cost(other) if fits else float(size))) < order:
-            best, order = other, now
-    return best
+    for port in ports:
+        if reason := why_port_is_whole(search, port):
+            raise _refused(port, f"is not possible: {reason}")
+    if ports:
+        raise _refused("output", "is not possible with `input: rows`: no layer between them has a whole input")
+    return _whole(chosen, context, result.streaming.reason, result.streaming)
 
 
 def _check_overwrite(config: TensorizeConfig) -> None:
@@ -154,11 +105,7 @@ def _why_not(chosen: Chosen, context: PassContext) -> str:
 class _Bands:
     """The bands of a network's layers, with their kernels."""
 
-    def __init__(
-        self, chosen: Chosen, context: PassContext, most_scratch: int | None = None, *, includes_scratch: bool = False
-    ) -> None:
-        self._most_scratch = most_scratch
-        self._includes_scratch = includes_scratch
+    def __init__(self, chosen: Chosen, context: PassContext) -> None:
         self.chosen = chosen
         self.context = context
         self.graph: Graph = chosen.graph
@@ -217,23 +164,14 @@ class _Bands:
             for group in grouping.groups
         ]
 
-    def _packed(self, grouping: Grouping) -> int:
-        """Return the bytes of an arena, without scratch if the search does not include it."""
-        assert self._network is not None
-        if self._includes_scratch:
-            return arena_bytes(self.streamed(grouping), self.context)
-        overlaid = self._network.overlaid - {
-            layer.index for group in grouping.groups for layer in group.described.layers
-        }
-        return plan(liveness(self.graph, {}, overlaid, groups=self._planned(grouping)).buffers).total
-
     def search(self, *, overlaps: bool = True) -> GroupSearch:
         """Return the search, with the costs of whole images."""
         graph, choices = self.graph, self.chosen.choices
         over = overlaid(graph, ((index, choice.kernel) for index, choice in choices.items()))
         buffers = liveness(graph, {}, over).buffers
         self._live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
-        live = [size + self._scratch(graph.view(graph.layers[i]), choices.get(i)) for i, size in enumerate(self._live)]
+        scratch = [scratch_bytes(graph.view(layer), choices.get(layer.index), self.context) for layer in graph.layers]
+        live = [size + more for size, more in zip(self._live, scratch, strict=True)]
         alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
         alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         config = self.context.config
@@ -248,7 +186,9 @@ class _Bands:
             alignments=alignments,
         )
         whole = [self._whole_cost(layer) for layer in graph.layers]
-        self._search = GroupSearch(self._network, live, whole, self.cost, self._packed, self.scratch)
+        self._search = GroupSearch(
+            self._network, live, whole, self.cost, lambda grouping: arena_bytes(self.streamed(grouping), self.context)
+        )
         return self._search
 
     def _whole_cost(self, layer: Layer) -> float:
@@ -283,17 +223,14 @@ class _Bands:
         return Band(view, cost, Choice(kernel, kernel.params(), "adds up the rows of a group", cost, "estimated", ()))
 
     def cost(self, index: int, rows: int) -> BandCost:
-        """Return the instructions of a call, and the alignment of its rows.
-
-        Infinity if no kernel can compute it.
-        """
+        """Return what a call of a layer costs."""
         band = self.band(index, rows)
         if band is None:
             return BandCost(inf)
         if band.choice is None:
             return BandCost(band.cost, _FLOAT_BYTES, False)
-        kernel = band.choice.kernel
-        return BandCost(band.cost, kernel.row_alignment, kernel.lowers and overlays(kernel, band.view))
+        kernel, scratch = band.choice.kernel, scratch_bytes(band.view, band.choice, self.context)
+        return BandCost(band.cost, kernel.row_alignment, kernel.lowers and overlays(kernel, band.view), scratch)
 
     def band(self, index: int, rows: int) -> Band | None:
         """Return the call of a layer for `rows` rows; None if no kernel can compute it."""
@@ -338,8 +275,8 @@ class _Bands:
                 if source == "estimated" and not offer.kernel.why_not(whole, context.target):
                     cost *= self._correction(offer, whole)
                 priced.append(Choice(offer.kernel, offer.params, "cheapest for few rows", cost, source, ()))
-        priced.sort(key=lambda choice: choice.cost or 0.0)
-        return next((Band(view, choice.cost or 0.0, choice) for choice in priced if self._fits(view, choice)), None)
+        best = min(priced, key=lambda choice: choice.cost or 0.0, default=None)
+        return None if best is None else Band(view, best.cost or 0.0, best)
 
     def _float_cost(self, layer: Layer, rows: int = 0) -> float:
         """Return the cost of a float layer for whole images, or a band (linear in its rows)."""
@@ -347,23 +284,6 @@ class _Bands:
             lowered = self.context.lowerings.of_float(layer, rows)
             self._float_costs[layer.index, rows] = float_cost(lowered.functions.values(), self.context.target)
         return self._float_costs[layer.index, rows]
-
-    def scratch(self, index: int, rows: int) -> int:
-        """Return a call's scratch in bytes; 0 if the search excludes it, and for floats."""
-        band = self.band(index, rows)
-        return 0 if band is None else self._scratch(band.view, band.choice)
-
-    def _scratch(self, view: LayerView, choice: Choice | None) -> int:
-        is_counted = self._includes_scratch and choice is not None and choice.kernel.lowers
-        return self._kernel_scratch(view, choice) if is_counted and choice is not None else 0
-
-    def _kernel_scratch(self, view: LayerView, choice: Choice) -> int:
-        lowered = self.context.lowerings.of_kernel(view, choice.kernel, choice.params)
-        return sum(self.context.lowerings.scratch([lowered])[0].values())
-
-    def _fits(self, view: LayerView, choice: Choice) -> bool:
-        """Return whether a kernel's scratch is within the bound."""
-        return self._most_scratch is None or self._kernel_scratch(view, choice) <= self._most_scratch
 
     def _correction(self, offer: Offer, whole: LayerView) -> float:
         """Return a whole image's count over its estimate, for one kernel; 1 without a count."""

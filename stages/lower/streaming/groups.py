@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from stages.lower.streaming.network import Described, RowNetwork
@@ -23,8 +23,9 @@ EQUAL_ROWS = (1, 2, 4)
 """Rows per call of every layer."""
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
-_BISECTIONS = 5
+_BISECTIONS = 16
 _EXCLUSIONS = 4
+_WORTH_CODE = 1024  # bytes that a group must save, or an eighth of the arena: it may take kilobytes of code
 
 
 class BandCost(NamedTuple):
@@ -32,11 +33,13 @@ class BandCost(NamedTuple):
 
     alignment  of its rows in bytes
     in_place   its output may take the place of an input
+    scratch    bytes that it needs beside its tensors
     """
 
     instructions: float
     alignment: int = 1
     in_place: bool = True
+    scratch: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Group:
     pushed  name of the input whose rows the caller passes, '' if there is none
     distance  as in the schedule, None if its output may not overlap its input
     bytes   memory in use while it runs: whole input and output, rolling buffers, scratch
-    scratch  bytes of the kernels' scratch, 0 if the search does not include it
+    scratch  bytes of the kernels' scratch
     extra   estimated instructions beyond those of whole images
     """
 
@@ -92,11 +95,10 @@ class _Edge(NamedTuple):
 class GroupSearch:
     """The search for one network.
 
-    live   bytes in use at each layer if it computes whole images
+    live   bytes in use at each layer if it computes whole images, with its scratch
     whole  instructions of each layer for whole images
     band   cost of a call of layer `index` for `rows` rows
     packed  bytes of an arena for a grouping, at least `Grouping.bytes`
-    scratch  bytes that a call of layer `index` for `rows` rows needs beside its tensors
     """
 
     network: RowNetwork
@@ -104,7 +106,6 @@ class GroupSearch:
     whole: Sequence[float]
     band: Callable[[int, int], BandCost]
     packed: Callable[[Grouping], int] = attrgetter("bytes")
-    scratch: Callable[[int, int], int] = lambda index, rows: 0
     _excluded: frozenset[tuple[int, int]] = frozenset()
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -128,59 +129,73 @@ class GroupSearch:
         if self.network.by_request:  # what the rows of the input or output cost in any case
             cheapest = self._within(inf)
             most += max(0.0, cheapest.extra if cheapest is not None else 0.0)
-        best = self._best_packed(self._smallest(most, smallest), most)
-        if limit is not None and best.bytes > limit:
-            return self._within(max(limit, smallest.bytes)) or smallest
-        return best
+        best = self._best_packed(smallest, lambda around: self._smallest(most, around))
+        if limit is not None and self.packed(best) > limit:
+            self._excluded = frozenset()
+            best = self._best_packed(smallest, lambda around: self._fitting(limit, around), limit)
+        if self.network.by_request:
+            return best
+        best, unchanged = best if limit is not None else self._worth_their_code(best), self._unchanged()
+        return best if self.packed(best) < self.packed(unchanged) else unchanged
 
-    def _best_packed(self, best: Grouping, most: float) -> Grouping:
-        """Return the groups of the smallest arena found without one or more of the best.
+    def _worth_their_code(self, best: Grouping) -> Grouping:
+        """Return the groups whose layers need clearly more memory than the arena if they compute whole images."""
+        enough = best.bytes + min(_WORTH_CODE, best.bytes // 8)
+        dropped = [group for group in best.groups if max(self.live[group.first : group.end]) <= enough]
+        groups = tuple(group for group in best.groups if group not in dropped)
+        others = max([best.others, *(max(self.live[group.first : group.end]) for group in dropped)])
+        extra = best.extra - sum(group.extra for group in dropped)
+        return Grouping(groups, max(best.bytes, others), extra, others)
+
+    def _fitting(self, limit: int, smallest: Grouping) -> Grouping:
+        """Return the cheapest groups whose arena is at most `limit` bytes, `smallest` if there are none."""
+        cap = max(limit, smallest.bytes)
+        while grouping := self._within(cap):
+            if (over := self.packed(grouping) - limit) <= 0:
+                return grouping
+            cap = min(cap - over, grouping.bytes - 1)
+        return smallest
+
+    def _best_packed(self, around: Grouping, selected: Callable[[Grouping], Grouping], limit: int = 0) -> Grouping:
+        """Return the selected groups, or others with a smaller arena: without one or more of the groups.
 
         The overlaps of consecutive groups may conflict, so that the arena is larger than `Grouping.bytes`.
+        around    the smallest arena of any cost
+        selected  returns the wanted groups, given the smallest arena of any cost
+        limit     bytes of an arena that is small enough
         """
-        size, around = self.packed(best), best
+        best = around = selected(around)
+        size = self.packed(best)
         for _ in range(_EXCLUSIONS):
-            if size <= around.bytes + around.bytes // 100:
+            if size <= max(limit, around.bytes + around.bytes // 100):
                 break
+            excluded = [self._excluded | {(group.first, group.end)} for group in around.groups]
             others: list[tuple[int, float, int, Grouping, frozenset[tuple[int, int]]]] = []
-            excluded = self._excluded
-            for group in around.groups:
-                self._excluded = excluded | {(group.first, group.end)}
+            for self._excluded in excluded:
                 other = self._path(inf)
                 if other is not None and other.bytes < size:
                     others.append((self.packed(other), other.extra, len(others), other, self._excluded))
             if not others:
                 break
-            _, _, _, around, self._excluded = min(others, key=itemgetter(0, 1, 2))
-            other = self._smallest(most, around)
-            if other.extra <= most and (other_size := self.packed(other)) < size:
+            *_, around, self._excluded = min(others)
+            other = selected(around)
+            if (other_size := self.packed(other)) < size:
                 best, size = other, other_size
         return best
 
     def _smallest(self, most: float, smallest: Grouping) -> Grouping:
         """Return the smallest arena of at most `most` extra instructions; `smallest`: at any cost."""
-        cheap = self._within(smallest.bytes)
-        if cheap is not None and cheap.extra <= most:
-            return cheap
-        simulated = {group.bytes for groups in self._groups.values() for group in groups}
-        caps = sorted(size for size in simulated | set(self.live) if size > smallest.bytes)
         best = self._unchanged() if not self.network.by_request else self._path(inf, cheapest=True) or smallest
-        low, high, failed = 0, len(caps) - 1, smallest.bytes
-        while low <= high:
-            middle = (low + high) // 2
-            grouping = self._within(caps[middle])
-            if grouping is not None and grouping.extra <= most:
-                best, high = min(best, grouping, key=lambda candidate: candidate.bytes), middle - 1
-            else:
-                failed, low = caps[middle], middle + 1
-        # Refined groups have sizes between those.
+        cap = failed = smallest.bytes
         for _ in range(_BISECTIONS):
-            cap = (failed + best.bytes) // 2
-            grouping = self._within(cap) if failed < cap < best.bytes else None
+            grouping = self._within(cap)
             if grouping is not None and grouping.extra <= most:
-                best = grouping
+                best = min(best, grouping, key=attrgetter("bytes"))
             else:
-                failed = max(failed, cap)
+                failed = cap
+            cap = (failed + best.bytes) // 2
+            if not failed < cap < best.bytes:
+                break
         return best
 
     def _within(self, cap: float) -> Grouping | None:
@@ -258,7 +273,7 @@ class GroupSearch:
         if (first, end) not in self._bounds:
             described = self.network.described(first, end)
             overlaps = self.network.may_overlap(self.network.cuts[first], end)
-            self._bounds[first, end] = inf if described is None else _least_bytes(described, overlaps)
+            self._bounds[first, end] = inf if described is None else described.least_bytes(overlaps)
         return self._bounds[first, end]
 
     def _simulated(self, first: int, end: int) -> list[Group]:
@@ -299,7 +314,7 @@ class GroupSearch:
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end])
         extra += schedule.overhead
-        scratch = max(self.scratch(layer.index, rows) for layer in layers for rows in _sizes(layer))
+        scratch = max(self.band(layer.index, rows).scratch for layer in layers for rows in _sizes(layer))
         return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
 
     def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
@@ -383,17 +398,3 @@ def _sizes(layer: RowLayer) -> set[int]:
 
 def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:
     return (total[1], total[0]) if cheapest else total
-
-
-def _least_bytes(described: Described, overlaps: bool) -> int:
-    """Return a lower bound of a group's bytes; `overlaps`: its output may overlap its input."""
-    layers, tensors, _ = described
-    size, whole = 0, []
-    for name, tensor in tensors.items():
-        if tensor.place_of:
-            continue
-        if tensor.whole:
-            whole.append(tensor.total * tensor.row_bytes)
-        else:
-            size += max((x.window.size for x in layers if name in x.inputs), default=1) * tensor.row_bytes
-    return size + (max(whole) if overlaps else sum(whole))

@@ -20,6 +20,18 @@ class Described(NamedTuple):
     tensors: Mapping[str, RowTensor]
     source: str
 
+    def least_bytes(self, overlaps: bool) -> int:
+        """Return a lower bound of the bytes that the group needs; `overlaps`: its output may overlap its input."""
+        size, whole = 0, []
+        for name, tensor in self.tensors.items():
+            if tensor.place_of:
+                continue
+            if tensor.whole:
+                whole.append(tensor.total * tensor.row_bytes)
+            else:
+                size += max((x.window.size for x in self.layers if name in x.inputs), default=1) * tensor.row_bytes
+        return size + (max(whole) if overlaps else sum(whole))
+
 
 class RowNetwork:
     """A graph with decided layouts.

@@ -300,10 +300,12 @@ def test_a_search_with_scratch_finds_an_arena_as_small_as_one_without() -> None:
         count = len(network.graph.layers)
         scratch = {(index, rows): rng.choice([0, 5, 40]) * rows for index in range(count) for rows in range(32)}
         live = [sum(tensor.bytes for tensor in network.graph.tensors.values())] * count
-        arguments = (network, live, [1.0] * count, lambda index, rows: BandCost(rows))
-        search = GroupSearch(*arguments)
-        plain = search.best(1e9)
-        found = GroupSearch(*arguments, scratch=lambda index, rows, of=scratch: of[index, rows]).best(1e9)
+        arguments = network, live, [1.0] * count
+        search = GroupSearch(*arguments, lambda index, rows: BandCost(rows))
+        plain = search.best(1e9, limit=0)
+        found = GroupSearch(*arguments, lambda index, rows, of=scratch: BandCost(rows, scratch=of[index, rows])).best(
+            1e9, limit=0
+        )
         for group in found.groups:
             without = search._evaluated(group.first, group.end, group.described)
             assert without is not None and without.bytes == group.bytes - group.scratch

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.backends.kernels.registry import kernels_of
 from stages.base import StageError
+from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.spec import FileModel
 from stages.report.build import build_report
@@ -20,6 +22,9 @@ from stages.report.html.page import page
 from stages.report.markdown import markdown
 from stages.report.rows import columns, layer_rows, summary
 from stages.report.streaming import explained
+from stages.tensorize import TensorizeConfig
+from stages.tensorize.pass_context import PassContext
+from stages.tensorize.select import offers_of
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
@@ -71,6 +76,23 @@ def test_the_report_shows_groups_rolling_buffers_and_what_they_save(tmp_path: Pa
     assert explained(report["streaming"])[1].endswith(f"ends because: {group['ends']}")
     assert f"| {held['rows']} of 16 rows |" in markdown(report) and group["ends"] in markdown(report)
     assert "Layers by rows" in page(report, Extras())
+
+
+@pytest.mark.parametrize("name", ["rv64-rvp", "cortex-m4", "cortex-m55"])
+def test_the_scratch_that_kernels_declare_is_what_lowering_finds_or_a_few_bytes_more(tmp_path: Path, name: str) -> None:
+    digits, target = FileModel(file=str(ROOT / "recipes/digits/digits_int8.tflite")), target_named(name)
+    graph = Graph.load(run_stages(digits, target, tmp_path, until="quantize")["quantize"])
+    context = PassContext.of(target, TensorizeConfig(), kernels_of(target).values())
+    found = []
+    for view in map(graph.view, graph.layers):
+        able = [k for k in context.kernels_for(view.layer) if k.lowers and not k.why_not(view, target)]
+        for offer in offers_of(view, target, able, context.costs):
+            lowered = context.lowerings.of_kernel(view, offer.kernel, offer.params)
+            (scratch,) = context.lowerings.scratch([lowered])
+            declared = context.lowerings.declared_scratch(view, offer.kernel, offer.params)
+            assert 0 <= declared - sum(scratch.values()) < 32, (offer.variant, scratch)
+            found.append(declared)
+    assert max(found) > 1000
 
 
 def test_a_plan_with_less_scratch_must_be_worth_its_code(tmp_path: Path) -> None:

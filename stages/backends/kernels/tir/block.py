@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
 from types import SimpleNamespace
@@ -35,6 +36,7 @@ from tvm.tirx import PrimFunc
 from tvm.tirx.script.builder import ir as T
 
 from stages.backends.kernels.kernel import Intrinsic, Lowering
+from stages.ir.layers.tensor import ITEM_BYTES
 
 Expr = Any  # a TIR expression or a Python int
 Buffer = Any  # a TIR buffer (a Var of BufferType)
@@ -189,6 +191,29 @@ def _simplify(function: PrimFunc) -> PrimFunc:
     return tirx.transform.StmtSimplify()(module)["main"]
 
 
+class _Declared(Exception):
+    """Ends a lowering after the declarations of its buffers."""
+
+
+_declared: ContextVar[dict[str, int] | None] = ContextVar("declared", default=None)  # bytes by name
+
+
+def declared_scratch(lower: Callable[[], Lowering]) -> int | None:
+    """Return the bytes of scratch that a kernel's lowering declares, in a hundredth of the time of lowering.
+
+    Single elements become C variables. None if the lowering uses no `Function`.
+    """
+    declared: dict[str, int] = {}
+    token = _declared.set(declared)
+    try:
+        lower()
+    except _Declared:
+        return sum(declared.values())
+    finally:
+        _declared.reset(token)
+    return None
+
+
 class Function:
     """Builder of a layer's workload: `with Function("layer") as f: ...`, then `f.lowering()`.
 
@@ -226,6 +251,8 @@ class Function:
 
     def scratch(self, name: str, shape: Sequence[int], dtype: str) -> Buffer:
         """Return a buffer of the function. It becomes a part of the arena."""
+        if (declared := _declared.get()) is not None and prod(shape) > 1:
+            declared[name] = prod(shape) * ITEM_BYTES[dtype]
         buffer = T.sblock_alloc_buffer(tuple(shape), dtype)
         IRBuilder.name(name, buffer)
         return buffer
@@ -240,6 +267,8 @@ class Function:
 
         Each block inside gets one spatial axis per loop.
         """
+        if _declared.get() is not None:
+            raise _Declared
         with ExitStack() as stack:
             variables = tuple(stack.enter_context(_serial(name, extent)) for name, extent in ranges)
             outside = list(self._loops)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from tvm.tirx.script.builder import ir as T
 
@@ -61,9 +61,18 @@ class Gemm:
         self.suffix = function_suffix(self.weight_zero_point, view.op.rounding)
         self.staged = needs_stage(view, lanes)
 
-    def panel_shape(self, rows: int, panels: int) -> tuple[int, int, int, int]:
-        """Return [panels, chunks, rows, lanes] of packed rows."""
-        return panels, self.chunks + (1 if self.weight_zero_point else 0), rows, self.lanes
+    @property
+    def panel_chunks(self) -> int:
+        """Chunks of a panel's row, with its sum if weights have a zero point."""
+        return self.chunks + (1 if self.weight_zero_point else 0)
+
+    def panel(self, rows: int, panels: int, access: Literal["r", "w"] = "r") -> Operand:
+        """Return `panels` panels of `rows` packed rows: words [panels, chunks, rows, lanes]."""
+        return Operand("panel", (panels * self.panel_chunks * rows * self.lanes,), "int32", access)
+
+    def word_of(self, rows: int, panel: Expr, chunk: Expr, row: Expr, lane: Expr) -> Expr:
+        """Return the index of a word in panels of `rows` rows."""
+        return ((panel * self.panel_chunks + chunk) * rows + row) * self.lanes + lane
 
     def gather(self, name: str, rows: int, panels: int) -> Block:
         """Gather `panels` panels of `rows` rows from the matrix or the image."""
@@ -86,13 +95,14 @@ class Gemm:
                 word = T.bitwise_and(taps[0], 255) + T.bitwise_and(taps[1], 255) * 256
                 word = word + T.bitwise_and(taps[2], 255) * 65536 + taps[3] * 16777216
                 with loop(("lane", self.lanes)) as lane:
-                    store(b.panel, word, panel, chunk, row, lane)
+                    store(b.panel, word, self.word_of(rows, panel, chunk, row, lane))
             if self.weight_zero_point:
                 store(b.acc, 0, 0)
                 with loop(("chunk", self.chunks), ("k", 4)) as (chunk, k):
                     store(b.acc, b.acc[0] + activation(b, pixel, chunk, k), 0)
                 with loop(("lane", self.lanes)) as lane:
-                    store(b.panel, b.acc[0] * (0 - self.weight_zero_point), panel, self.chunks, row, lane)
+                    place = self.word_of(rows, panel, self.chunks, row, lane)
+                    store(b.panel, b.acc[0] * (0 - self.weight_zero_point), place)
 
         def meaning(b: Any) -> None:
             if windows:
@@ -102,7 +112,7 @@ class Gemm:
                 with loop(("panel", panels), ("row", rows)) as (panel, row):
                     row_of(b, 0, panel, row)
 
-        panel = Operand("panel", self.panel_shape(rows, panels), "int32", "w")
+        panel = self.panel(rows, panels, "w")
         if windows:
             shape = (*x.shape[1:3], self.products.channels)
             position_operands = (
@@ -154,9 +164,10 @@ class Gemm:
             with loop(*loops) as (panel, row, block, j, lane):
                 store(b.acc, b.params[block, 0, j, lane], 0)
                 if self.weight_zero_point:
-                    store(b.acc, b.acc[0] + b.panel[panel, self.chunks, row, lane], 0)
+                    store(b.acc, b.acc[0] + b.panel[self.word_of(rows, panel, self.chunks, row, lane)], 0)
                 with loop(("chunk", self.chunks), ("k", 4)) as (chunk, k):
-                    product = byte(b.panel[panel, chunk, row, lane], k) * widen(b.weights[block, chunk, j, lane, k])
+                    word = b.panel[self.word_of(rows, panel, chunk, row, lane)]
+                    product = byte(word, k) * widen(b.weights[block, chunk, j, lane, k])
                     store(b.acc, b.acc[0] + product, 0)
                 mark = b.params[block, 2, 0, lanes - 1]
                 multiplier, rounder = (b.params[block, n, j, lane] for n in (1, 2))
@@ -170,7 +181,7 @@ class Gemm:
                 store(b.y, output(self.view, scaled), panel * rows + row, channel)
 
         operands = (
-            Operand("panel", self.panel_shape(rows, panels), "int32"),
+            self.panel(rows, panels),
             *(Operand(name, *spec) for name, spec in self.constants().items()),
             Operand("y", (panels * rows, width), dtype, "w"),
             accumulator(),
@@ -229,13 +240,13 @@ def gemm(g: Gemm, mr: int, panels: int = 0) -> Lowering:
         out = f.output(0, (images, channels, pixels) if planar else (images, pixels, channels), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if windows else None
-        buffers = {suffix: f.scratch("panel" + suffix, g.panel_shape(*part), "int32") for suffix, part in parts.items()}
+        panel = f.scratch("panel", max(g.panel(*part).shape for part in parts.values()), "int32")
         width = g.blocks * 4 * lanes
         stage = f.scratch("stage", (tile, width), y.dtype) if g.staged else None
 
         def part(suffix: str, start: Any, n: Any, p: Any) -> None:
             """Build the blocks for a range of rows of product `p`, starting at row `start`."""
-            size, panel = parts[suffix], buffers[suffix]
+            size = parts[suffix]
             collect, multiply = g.gather("panel" + suffix, *size), g.multiply("gemm" + suffix, *size)
             if windows:
                 f.set_position("first" + suffix, first, start)
@@ -244,18 +255,18 @@ def gemm(g: Gemm, mr: int, panels: int = 0) -> Lowering:
                     x=(source, n, 0, 0, p * g.products.channels),
                     first=first,
                     geometry=fields,
-                    panel=panel,
+                    panel=(panel, 0),
                     acc=acc,
                 )
             else:
-                f.place(collect, x=(source, n, start, p * g.depth), panel=panel, acc=acc)
+                f.place(collect, x=(source, n, start, p * g.depth), panel=(panel, 0), acc=acc)
             first_column = p * g.columns
             place = (out, n, first_column, start) if planar else (out, n, start, first_column)
             target = (stage, 0, 0) if g.staged else place
             product_constants = {
                 name: (constants[name], p, *(0 for _ in shape)) for name, (shape, _) in g.constants().items()
             }
-            f.place(multiply, panel=panel, **product_constants, y=target, acc=acc)
+            f.place(multiply, panel=(panel, 0), **product_constants, y=target, acc=acc)
             if g.staged:
                 f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)
 

@@ -24,6 +24,10 @@ from stages.backends.riscv.kernels.rvp.strips import (
 from stages.ir.graph import LayerView
 
 
+def _params_shape(view: LayerView, lanes: int) -> tuple[int, int, int]:
+    return 4, 9 if is_split(view) else 6, lanes
+
+
 def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
     """`channels` channels of an image.
 
@@ -55,7 +59,7 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
 
     operands = (
         Operand("x", (height, width, channels), x.dtype),
-        Operand("params", (4, 9 if split else 6, lanes), "int32"),
+        Operand("params", _params_shape(view, lanes), "int32"),
         Operand("y", (out_height, out_width, channels), y.dtype, "w"),
         Operand("scratch", (scratch_bytes(view, lanes),), "int8", "w"),
         Operand("geometry", (GEOMETRY_FIELDS,), "int32"),
@@ -72,12 +76,10 @@ def depthwise(view: LayerView, lanes: int) -> Lowering:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     groups = group_channels(op.out_channels, lanes)
     size = len(groups[0])
-    whole, blocks = op.out_channels // size, [_group(view, lanes, "group", size)]
-    if whole < len(groups):
-        blocks.append(_group(view, lanes, "last", size))
+    whole = op.out_channels // size
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
-        params = f.constant("params", (len(groups), *blocks[0].operands[1].shape), "int32")
+        params = f.constant("params", (len(groups), *_params_shape(view, lanes)), "int32")
         geometry = f.constant("geometry", (GEOMETRY_FIELDS,), "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
@@ -95,8 +97,8 @@ def depthwise(view: LayerView, lanes: int) -> Lowering:
             )
 
         with f.loop(("n", y.shape[0]), ("g", whole)) as (n, g):
-            place(blocks[0], n, g, g * size)
+            place(_group(view, lanes, "group", size), n, g, g * size)
         if whole < len(groups):
             with f.loop(("n", y.shape[0])) as (n,):
-                place(blocks[1], n, whole, groups[-1][0])
+                place(_group(view, lanes, "last", size), n, whole, groups[-1][0])
     return f.lowering()

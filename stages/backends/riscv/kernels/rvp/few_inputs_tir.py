@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from stages.backends.kernels.kernel import Lowering
-from stages.backends.kernels.tir.block import Block, Operand
+from stages.backends.kernels.tir.block import Block
 from stages.backends.kernels.tir.words import byte
 from stages.backends.riscv.kernels.rvp.convolution_tir import Call, Gemm, gemm
 from stages.backends.riscv.kernels.rvp.pointwise_tir import Sizes, params_shape, product
@@ -33,10 +33,11 @@ class _FewInputs(Gemm):
 
     def multiply(self, name: str, rows: int, panels: int) -> Block:
         def activation(b: Any, row: Any, chunk: Any, lane: Any, k: Any) -> Any:
-            return byte(b.panel[row, chunk, 0, lane], k)
+            return byte(b.panel[self.word_of(1, row, chunk, 0, lane)], k)
 
-        panel = Operand("panel", self.panel_shape(1, panels), "int32")
-        return product(name, self.view, panel, self._sizes(panels), activation, f"rvp_pointwise_s8_p{self.chunks}")
+        return product(
+            name, self.view, self.panel(1, panels), self._sizes(panels), activation, f"rvp_pointwise_s8_p{self.chunks}"
+        )
 
 
 def few_inputs(view: LayerView, lanes: int) -> Lowering:
