@@ -86,6 +86,11 @@ def _four_outputs(draw: Draw, pixels: int, depth: int, units: int, **fields: Any
     return _shallow(draw, pixels, depth, 4, **fields)
 
 
+def _square(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """As many inputs as outputs, for kernels whose results replace the input."""
+    return pointwise(draw, pixels, units, units, **fields)
+
+
 def _whole(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
     """A window that is the image, for kernels of a single pixel."""
     return conv2d(draw, Window((2, pixels), (2, pixels)), depth, units, **fields)
@@ -117,6 +122,7 @@ PRODUCTS = (
 FOUR_OUTPUTS = Product(
     "four outputs", _four_outputs, pixels=8, depth=8, units=1, shifts=range(-30, 2, 3), whole=4, tied=4
 )
+SQUARE = Product("as many outputs", _square, pixels=9, depth=1, units=35, shifts=range(-30, 2, 3))
 NARROW = (
     Product("one input", _one_input, pixels=9, depth=1, units=20, shifts=range(-30, 2, 5), tied=48),
     Product("pairs", _pairs, pixels=9, depth=2, units=20, shifts=range(-30, 2, 5)),
@@ -137,7 +143,7 @@ ONE_CHANNEL = tuple(
 
 
 def mandatory() -> Iterator[Case]:
-    for product in (*PRODUCTS, FOUR_OUTPUTS, *ONE_CHANNEL, *NARROW):
+    for product in (*PRODUCTS, FOUR_OUTPUTS, SQUARE, *ONE_CHANNEL, *NARROW):
         yield from product_cases(product)
     for part in (_windows, _lanes, _layouts, _bands, _single_pixels, _long):
         yield from part()
