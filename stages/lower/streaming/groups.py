@@ -200,7 +200,9 @@ class GroupSearch:
 
     def _within(self, cap: float) -> Grouping | None:
         """Return the cheapest groups of at most `cap` bytes; None if there are none."""
-        return self._refined(self._path(cap, cheapest=True), cap)
+        # With other rows per call, the groups of the smallest arena may be cheaper than the cheapest ones.
+        paths = filter(None, (self._path(cap, cheapest=True), self._path(cap)))
+        return min((self._refined(path, cap) for path in paths), key=attrgetter("extra"), default=None)
 
     def least_bytes(self, first: int, end: int) -> float:
         """Return the fewest bytes of layers [first, end) as a group, or a lower bound of them."""
@@ -317,10 +319,8 @@ class GroupSearch:
         scratch = max(self.band(layer.index, rows).scratch for layer in layers for rows in _sizes(layer))
         return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
 
-    def _refined(self, grouping: Grouping | None, cap: float) -> Grouping | None:
+    def _refined(self, grouping: Grouping, cap: float) -> Grouping:
         """Return the groups with cheaper rows per call, layer by layer, within `cap` bytes."""
-        if grouping is None:
-            return None
         groups = tuple(self._refined_group(group, cap) for group in grouping.groups)
         changed = sum(group.extra for group in groups) - sum(group.extra for group in grouping.groups)
         size = max([grouping.others, *(group.bytes for group in groups)])
