@@ -25,7 +25,7 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
 _BISECTIONS = 16
 _EXCLUSIONS = 4
-_WORTH_CODE = 1024  # bytes that a group must save, or an eighth of the arena: it may take kilobytes of code
+_WORTH_CODE = 1024  # bytes that a group must save, or a sixteenth of the arena: it may take kilobytes of code
 
 
 class BandCost(NamedTuple):
@@ -140,7 +140,7 @@ class GroupSearch:
 
     def _worth_their_code(self, best: Grouping) -> Grouping:
         """Return the groups whose layers need clearly more memory than the arena if they compute whole images."""
-        enough = best.bytes + min(_WORTH_CODE, best.bytes // 8)
+        enough = best.bytes + min(_WORTH_CODE, best.bytes // 16)
         dropped = [group for group in best.groups if max(self.live[group.first : group.end]) <= enough]
         groups = tuple(group for group in best.groups if group not in dropped)
         others = max([best.others, *(max(self.live[group.first : group.end]) for group in dropped)])
