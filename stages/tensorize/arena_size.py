@@ -14,7 +14,7 @@ from stages.tensorize.select import Choice
 
 
 def arena_bytes(chosen: Chosen, context: PassContext) -> int:
-    """Return the bytes of the arena that emit plans with an alignment of 16 bytes, or a few more."""
+    """Return the bytes of the arena that emit plans, aligned to 16 bytes, or a few more."""
     return plan(arena_buffers(chosen, context)).total
 
 

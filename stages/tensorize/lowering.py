@@ -55,7 +55,7 @@ class Lowerings:
         return self._cache[key]
 
     def declared_scratch(self, view: LayerView, kernel: Kernel, params: Any) -> int:
-        """Return the bytes of scratch that a kernel declares, without lowering: those of `scratch` or a few more."""
+        """Return the bytes of `scratch`, or a few more, without lowering."""
         from stages.backends.kernels.tir.block import declared_scratch
 
         if not kernel.lowers:

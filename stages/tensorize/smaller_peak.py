@@ -1,4 +1,6 @@
-"""The pass that gives layers other kernels where the arena is largest: they work in place, or need less scratch."""
+"""The pass that gives layers kernels with less memory where the arena is largest.
+
+They work in place, or need less scratch."""
 
 from __future__ import annotations
 
@@ -45,9 +47,9 @@ def _needs(chosen: Chosen, context: PassContext) -> list[int]:
 
 
 def _others(chosen: Chosen, index: int, context: PassContext, most: float) -> Iterator[Chosen]:
-    """Yield the choices with another kernel for a layer that needs fewer bytes there, the cheapest first.
+    """Yield choices with a kernel for the layer that needs fewer bytes, the cheapest first.
 
-    most  cost of all layers
+    most  maximum cost of all layers
     """
     choice, view = chosen.choices.get(index), chosen.graph.view(chosen.graph.layers[index])
     if choice is None or choice.cost is None or index in chosen.streamed or context.is_ruled(view):

@@ -139,7 +139,7 @@ class GroupSearch:
         return best if self.packed(best) < self.packed(unchanged) else unchanged
 
     def _worth_their_code(self, best: Grouping) -> Grouping:
-        """Return the groups whose layers need clearly more memory than the arena if they compute whole images."""
+        """Return the groups whose layers would need clearly more memory with whole images."""
         enough = best.bytes + min(_WORTH_CODE, best.bytes // 16)
         dropped = [group for group in best.groups if max(self.live[group.first : group.end]) <= enough]
         groups = tuple(group for group in best.groups if group not in dropped)
@@ -148,7 +148,7 @@ class GroupSearch:
         return Grouping(groups, max(best.bytes, others), extra, others)
 
     def _fitting(self, limit: int, smallest: Grouping) -> Grouping:
-        """Return the cheapest groups whose arena is at most `limit` bytes, `smallest` if there are none."""
+        """Return the cheapest groups with an arena of at most `limit` bytes, or `smallest`."""
         cap = max(limit, smallest.bytes)
         while grouping := self._within(cap):
             if (over := self.packed(grouping) - limit) <= 0:
@@ -157,7 +157,7 @@ class GroupSearch:
         return smallest
 
     def _best_packed(self, around: Grouping, selected: Callable[[Grouping], Grouping], limit: int = 0) -> Grouping:
-        """Return the selected groups, or others with a smaller arena: without one or more of the groups.
+        """Return the selected groups, or fewer of them if the arena gets smaller.
 
         The overlaps of consecutive groups may conflict, so that the arena is larger than `Grouping.bytes`.
         around    the smallest arena of any cost

@@ -21,7 +21,7 @@ class Described(NamedTuple):
     source: str
 
     def least_bytes(self, overlaps: bool) -> int:
-        """Return a lower bound of the bytes that the group needs; `overlaps`: its output may overlap its input."""
+        """Return a lower bound of the group's bytes; with `overlaps` output may overlap input."""
         size, whole = 0, []
         for name, tensor in self.tensors.items():
             if tensor.place_of:

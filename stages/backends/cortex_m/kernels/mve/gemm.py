@@ -102,7 +102,10 @@ class Conv2d(_Gemm):
 
 
 class Conv2dInPlace(Conv2d):
-    """Pointwise convolution whose results may replace its input: about 1 KB of rows is copied to scratch first."""
+    """Pointwise convolution whose results may replace its input.
+
+    About 1 KB of rows is copied to scratch at a time.
+    """
 
     name = "mve.gemm_in_place_s8"
     sources = (*Conv2d.sources, "copies.S")

@@ -56,7 +56,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return why_not_sums(strips.taps, lambda: taps_arithmetic(view))
 
     def overlays(self, view: LayerView) -> bool:
-        """Return whether results may replace the input; strips hold the rows that windows still need."""
+        """Return whether results may replace the input: strips hold the rows still needed."""
         has_same_shape = view.inputs[0].shape == view.outputs[0].shape and view.op.depth_multiplier == 1
         return has_same_shape and tuple(view.op.dilation) == (1, 1)
 

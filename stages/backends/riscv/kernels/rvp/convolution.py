@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class GemmParams(KernelParams):
-    """`mr` rows (pixels) are multiplied with all output channels at a time, and `panels` of them are in scratch.
+    """`mr` rows (pixels) are multiplied with all output channels at a time.
 
-    0 panels: as many as fit 2 KB on RV32, 4 KB on RV64.
+    panels  how many times `mr` rows are copied to scratch at a time. 0: as many as fit 2 KB on RV32, 4 KB on RV64.
     """
 
     mr: int = Field(default=5, ge=1, le=5)

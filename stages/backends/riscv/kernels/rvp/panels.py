@@ -70,10 +70,10 @@ def products(view: LayerView, lanes: int) -> Products:
 
 
 def calls(view: LayerView, lanes: int, mr: int, most: int = 0) -> dict[str, Calls]:
-    """Return panel calls per product and image: `most` panels of `mr` rows, by default as many as scratch holds.
+    """Return panel calls per product and image, each for at most `most` panels of `mr` rows.
 
-    The `_last` calls have fewer panels, the `_rest` calls fewer rows. With a planar output of several images, each
-    image has its own product, because the pixels of a channel are apart.
+    Without `most`, as many as scratch holds. The `_last` calls have fewer panels, the `_rest` calls fewer rows. With a
+    planar output of several images, each image has its own product, because the pixels of a channel are apart.
     """
     pixels = rows_of(view) // images_of(view)
     rows = min(mr, pixels)
