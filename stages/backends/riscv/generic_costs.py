@@ -22,13 +22,13 @@ _NARROW = CopyCosts(
 )
 COSTS = {
     32: GenericCosts(
-        ProductCosts(2, 3.25, 3.5, 6.8, 45.0, 49.0, 28.0, 28.0, 7.8, 13.0, 32.0, 14.4, 103.0),
+        ProductCosts(4, 2.6, 3.5, 6.8, 45.0, 49.0, 28.0, 28.0, 7.8, 13.0, 32.0, 14.4, 103.0),
         _NARROW,
         batch_product=4.2,
         deepest_of_four=1024,
     ),
     64: GenericCosts(
-        ProductCosts(2, 2.0, 3.5, 6.8, 45.0, 5.0, 51.0, 28.0, 8.0, 13.3, 31.0, 16.1, 101.0),
+        ProductCosts(4, 1.56, 3.5, 6.8, 45.0, 53.0, 51.0, 28.0, 8.0, 13.3, 31.0, 16.1, 101.0),
         replace(_NARROW, four=10.0, word=6.0),
         batch_product=4.2,
         deepest_of_four=1024,

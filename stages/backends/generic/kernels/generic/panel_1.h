@@ -6,7 +6,7 @@
 #include "gemm.h"
 #include "scaling.h"
 
-/* Not inlined on RISC-V, where a copy in each caller takes more code and no fewer instructions. */
+/* Not inlined on RISC-V, where blocks of four and of six rows call these functions too. */
 #if defined(__riscv)
 #define ONCE static __attribute__((noinline))
 #else

@@ -4,6 +4,8 @@
 
 #include "panel_1.h"
 
+#if UINTPTR_MAX > UINT32_MAX
+
 /* Column j of two rows. */
 static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair *r, const int32_t *channels,
                      const struct fl_gemm *e)
@@ -14,8 +16,6 @@ static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair 
     r->a.y[j * e->y_column] = a;
     r->b.y[j * e->y_column] = b;
 }
-
-#if UINTPTR_MAX > UINT32_MAX
 
 /* On 64-bit machines one multiplication serves two rows: with x = x0 + x1 * 2^32, x * w is both products, and a sum of
  * them holds both sums. The lower sum is the lower half. Subtracting it corrects any borrow and leaves the upper sum.
@@ -57,7 +57,27 @@ static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int3
     split(a7, 7, r, channels, e);
 }
 
+#elif defined(__riscv)
+
+/* Most rows are computed four at a time, below. */
+static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int32_t *channels, const struct fl_gemm *e)
+{
+    row_by_columns(r->a, w, FL_PANEL, k, channels, e);
+    row_by_columns(r->b, w, FL_PANEL, k, channels, e);
+}
+
 #else
+
+/* Column j of two rows. */
+static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair *r, const int32_t *channels,
+                     const struct fl_gemm *e)
+{
+    const int32_t *channel = channels + j * FL_CHANNEL;
+    const uint8_t a = output(dot_a, r->a.sum, channel, e);
+    const uint8_t b = output(dot_b, r->b.sum, channel, e);
+    r->a.y[j * e->y_column] = a;
+    r->b.y[j * e->y_column] = b;
+}
 
 /* On 32-bit machines half a panel at a time, as many sums as there are registers for:
  *
