@@ -70,4 +70,4 @@ def why_no_group(search: GroupSearch, share: float, limit: int | None) -> str:
     if reason := why_not_by_rows(network.graph.view(network.graph.layers[peak])):
         return f"the layer that needs most memory computes whole tensors. Layer {peak}: {reason}"
     within = f" within {100 * share:.0f} % more instructions" if limit is None or search.live[peak] <= limit else ""
-    return f"no group of layers needs less memory{within}"
+    return f"no group of layers saves enough memory{within}"

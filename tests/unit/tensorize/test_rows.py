@@ -46,11 +46,26 @@ def model(folder: Path) -> FileModel:
     return FileModel(file=str(folder / "net.tflite"))
 
 
-def report_of(folder: Path, **tensorize: Any) -> dict[str, Any]:
+def report_of(folder: Path, network: FileModel | None = None, **tensorize: Any) -> dict[str, Any]:
     target = target_named("host")
     configs = {"tensorize": {"count": False, **tensorize}}
-    artifacts = run_stages(model(folder), target, folder / "run", configs=configs, without=("count", "ptq"))
+    artifacts = run_stages(network or model(folder), target, folder / "run", configs=configs, without=("count", "ptq"))
     return build_report(artifacts, "host", target.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(("size", "groups"), [(16, 0), (48, 1)])
+def test_a_group_must_save_a_sixteenth_of_the_arena_or_1024_bytes(tmp_path: Path, size: int, groups: int) -> None:
+    rng, b = np.random.default_rng(1), ModelBuilder()
+    x = b.input("x", (1, size, size, 8), "int8", *QUANT)
+    for name, shape in (("wide", (9, 1, 1, 8)), ("narrow", (8, 1, 1, 9))):
+        weights, bias = rng.integers(-9, 10, shape).astype(np.int8), np.zeros(shape[0], np.int32)
+        x = b.conv2d(x, weights, bias, weight_scale=0.01, out=QUANT, name=name)
+    b.output(x)
+    (tmp_path / "net.tflite").write_bytes(b.build())
+    streaming = report_of(tmp_path, FileModel(file=str(tmp_path / "net.tflite")), streaming="auto")["streaming"]
+    assert len(streaming["groups"]) == groups
+    assert streaming["bytes"] - streaming["whole_bytes"] == -groups * size * (size - 9)
+    assert (streaming["reason"] == "no group of layers saves enough memory within 2 % more instructions") != groups
 
 
 def test_the_report_shows_groups_rolling_buffers_and_what_they_save(tmp_path: Path) -> None:
