@@ -47,7 +47,7 @@ def _needs(chosen: Chosen, context: PassContext) -> list[int]:
 
 
 def _others(chosen: Chosen, index: int, context: PassContext, most: float) -> Iterator[Chosen]:
-    """Yield choices with a kernel for the layer that needs fewer bytes, the cheapest first.
+    """Yield the choices with other kernels for a layer that need less memory, cheapest first.
 
     most  maximum cost of all layers
     """
