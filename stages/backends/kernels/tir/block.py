@@ -201,7 +201,8 @@ _declared: ContextVar[dict[str, int] | None] = ContextVar("declared", default=No
 def declared_scratch(lower: Callable[[], Lowering]) -> int | None:
     """Return the bytes of scratch that `lower` declares, and end it before it builds loops.
 
-    That takes a hundredth of the time of a lowering. Single elements become C variables. None if the lowering uses no `Function`.
+    That takes a hundredth of the time of a lowering. Single elements become C variables. None if `lower` uses no
+    `Function`.
     """
     declared: dict[str, int] = {}
     token = _declared.set(declared)
