@@ -1,7 +1,5 @@
 """Shapes that broadcast, for all operators of two inputs: what repeats along which axes, in rows of any length."""
 
-from __future__ import annotations
-
 Shape = tuple[int, ...]
 
 # The first has all of the output's elements.

@@ -1,7 +1,5 @@
 """A case of the suite: a layer, what it is there for, and the inputs it runs on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

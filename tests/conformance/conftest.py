@@ -1,7 +1,5 @@
 """Which tests of the suite run: those of named kernels, all, or those where a kernel has its first target."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conformance.suite import kernels_of, rank

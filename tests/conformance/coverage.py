@@ -1,7 +1,5 @@
 """What the suite covers: kernels by classes of cases, and what a kernel has that no case reaches."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

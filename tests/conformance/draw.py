@@ -1,7 +1,5 @@
 """A source of random choices for layers, and layers on their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

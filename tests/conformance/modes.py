@@ -5,8 +5,6 @@ packs them, and says so nowhere. But it shows: where a bias passes the bound, mo
 the bias (or the kernel refuses the layer). So the bounds are found by bisection, and cases lie on both sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any

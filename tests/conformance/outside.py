@@ -4,8 +4,6 @@ A model goes through import, layout and quantize; its layers of the plug-in's cl
 both layouts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -6,8 +6,6 @@ from outside of a tensor, or one that is not written, shows. On the machine that
 its exact size under AddressSanitizer.
 """
 
-from __future__ import annotations
-
 import atexit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ cases without a word here. A kernel runs all cases that it accepts on its first 
 other word size, and one in 24 on the rest, where the same sources are compiled for another core (`EVERY`).
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

@@ -10,8 +10,6 @@ likes. With M of `stages.ir.layers.rounding`, a real multiplier m * 2^(shift - 3
           `once`      acc * m is an odd multiple of 2^(30 + s); and acc one more or less
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle, islice

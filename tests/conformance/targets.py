@@ -3,8 +3,6 @@
 Of a project, its kernels that are not Firmline's, on the cores that have some.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from functools import cache

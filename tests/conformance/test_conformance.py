@@ -3,8 +3,6 @@
 See docs/reference/kernels.md.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The suite holds every kernel to something of everything: no kernel, class of cases, mode or parameter is left out."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs mutants in worker processes, holds these to bounds of CPU time and memory, and counts what became of each."""
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

@@ -1,7 +1,5 @@
 """Values that code forgets: the ends of number types, numbers that are none, and texts that are more than letters."""
 
-from __future__ import annotations
-
 from random import Random
 
 INTEGERS = (

@@ -1,7 +1,5 @@
 """Sound models that mutants are made of: one operator each, networks drawn at random, and the trained digits."""
 
-from __future__ import annotations
-
 from functools import cache
 from random import Random
 from typing import Any

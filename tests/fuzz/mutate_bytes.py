@@ -1,7 +1,5 @@
 """Damage to a file that knows nothing of its format: cuts, flipped bits, runs of bytes moved, zeroed or repeated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 

@@ -4,8 +4,6 @@ A mutation changes the schema's tables (ModelT) in place; the file is written fr
 flatbuffer. `damage` of mutate_bytes is for files that are not.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A mutation gets a place in the message: a field of a part of it, whichever onnx.
 damaged as bytes instead (`mutate_bytes`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random

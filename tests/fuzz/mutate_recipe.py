@@ -1,7 +1,5 @@
 """Recipes with one to three mistakes: in their values, in their keys, in their YAML, in their bytes."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from random import Random

@@ -1,7 +1,5 @@
 """Sound ONNX files that mutants are made of: drawn ones, integers, and what import rewrites (functions, If)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from random import Random

@@ -4,8 +4,6 @@ A mutant either runs, and then its outputs are LiteRT's, or is refused with a me
 else is a fault; FAULTS has the classes, worst first.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

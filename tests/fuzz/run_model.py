@@ -1,7 +1,5 @@
 """Runs a mutated model through the pipeline, in the worker's process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

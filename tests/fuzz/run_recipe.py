@@ -1,7 +1,5 @@
 """Loads and plans a mutated recipe, and runs it where that takes a moment, in the worker's process."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """What a campaign found, for people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

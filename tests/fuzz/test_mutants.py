@@ -8,8 +8,6 @@ Each runs exactly as LiteRT or ONNX Runtime says, or is refused in one to five l
 The same seed gives the same mutants, whatever their number.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from importlib.util import find_spec

@@ -4,8 +4,6 @@ Reads jobs {kind, seed, index} as lines of JSON from its standard input and answ
 faults}. Whoever started it ends it when a mutant takes too much time or memory.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

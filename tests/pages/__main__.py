@@ -6,8 +6,6 @@ of a clone, all six by default. With --check it writes nothing, but prints what 
 is 1. What the store has is looked up.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import sys

@@ -1,7 +1,5 @@
 """The table of networks on docs/tutorials/accelerator.md: each on `rv32-outer16`, and on the core alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.support.system.installation import INSTALLATION as ROOT

@@ -1,7 +1,5 @@
 """Listings of docs/how-to/fit.md: `doit fit` of a network of the zoo."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Where the cycles go on docs/explanation/ne16.md: networks by kind of layer, and by how much they miss their aims."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

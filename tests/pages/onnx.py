@@ -1,7 +1,5 @@
 """Figures of docs/how-to/onnx.md: recipes/onnx_matrix.yaml, and its QDQ network with sums rounded twice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 The last two need the networks of FIRMLINE_MODELS, or of ../shared/models; without them their tables stay.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables in Markdown, row by row."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

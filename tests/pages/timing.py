@@ -1,7 +1,5 @@
 """Figures of docs/explanation/timing.md: models, boards, networks chosen by cycles, published times."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

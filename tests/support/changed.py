@@ -6,8 +6,6 @@ made at run time (stages, kernels) is not seen, so a change also affects the tes
 a stage those that emit and run whole networks.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Runs many command lines of this project, each in a process forked from one that has the project imported."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ The key is all that an object is made of: the compiler, its options, and the tex
 source. The name of a temporary folder counts for nothing there, where only debug information has it.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Networks of which many channels are constant, read by no weight, or repeated. The same seed gives the same file."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.graph import Graph

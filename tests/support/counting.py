@@ -1,7 +1,5 @@
 """Calls of layers, and costs as a test says them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from stages.backends.targets.spec import Target

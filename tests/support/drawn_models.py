@@ -4,8 +4,6 @@ Each function here adds one operator with an input of its own to a ModelBuilder.
 decide which code runs; the values of weights come from a seed, since they need no shrinking.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 All tensors have one scale, so that any two of a shape can be joined. The same seed gives the same file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TFLite files changed in ways that no builder should offer: as other exporters write them, and as none should."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builds and runs an emitted model with the firmware harness: inputs in, outputs and every layer's trace out."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Exports of a small network, made once for a target by the command itself, for the tests of all forms."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Loaded into Dask workers of tests: the folder that the worker runs in is the project, with the fake stages."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

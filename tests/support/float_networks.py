@@ -1,7 +1,5 @@
 """Small float networks and data for the tests of quantization."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GDB servers for tests: QEMU's, and OpenOCD before Spike's remote bitbang port, as it is before a real probe."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """From a TFLite file to the integer graph and its values, beside LiteRT's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

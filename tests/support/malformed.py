@@ -1,7 +1,5 @@
 """Malformed models by program: a sound file of one or two operators, altered through the schema's objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

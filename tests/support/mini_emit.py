@@ -1,7 +1,5 @@
 """The mini network of `tests.support.kernels.mini` through tensorize and emit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

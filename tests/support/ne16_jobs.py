@@ -1,7 +1,5 @@
 """Jobs of NE16 with tensors in L1, drawn, and what they compute by definition: a convolution over a padded image."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

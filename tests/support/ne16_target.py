@@ -1,7 +1,5 @@
 """The core of rv32-rvp with NE16 beside it, and programs on it."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple

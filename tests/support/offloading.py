@@ -4,8 +4,6 @@ A transfer copies when it is waited for, or when one behind it is; a tile comput
 that forgets to wait, or fills a buffer too early, computes wrong bytes.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Small ONNX files for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

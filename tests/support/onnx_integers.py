@@ -1,7 +1,5 @@
 """ONNX networks between integers: QuantizeLinear and DequantizeLinear around operators, and QLinear operators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One-operator models as a recipe says them: every operator with what it needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.ir.models.spec import OpModel

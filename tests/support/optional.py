@@ -1,7 +1,5 @@
 """Packages of pyproject.toml's optional groups: a test that needs a missing one is skipped with the reason."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 

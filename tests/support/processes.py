@@ -1,7 +1,5 @@
 """What a process and all it started use, from /proc."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

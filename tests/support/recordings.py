@@ -1,7 +1,5 @@
 """WAV files for tests, and a network that takes their samples."""
 
-from __future__ import annotations
-
 import wave
 from pathlib import Path
 

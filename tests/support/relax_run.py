@@ -1,7 +1,5 @@
 """Runs Relax modules on the machine that tests run on, through TVM's LLVM."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random networks of layers that can run by rows: branches, residual additions, strides, padding, pools, a head."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

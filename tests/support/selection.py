@@ -5,8 +5,6 @@
 - none of the rare and slow tests in tests/rare.txt; `--slow`, which .ci/run has, adds the slow ones
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from pathlib import Path

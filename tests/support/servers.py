@@ -1,7 +1,5 @@
 """Real servers for remote stores, each in a folder or bucket of its own, on a port of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """An SFTP server for tests, by paramiko: one user, one password, the files below a folder under their own paths."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

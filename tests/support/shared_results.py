@@ -4,8 +4,6 @@ Each test has a store of its own. What one has compiled or counted is kept in a 
 share, under the digest of its key, and is copied into the store of the next test that asks for it.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs stages one after the other without the artifact store: what tests of later stages start from."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path

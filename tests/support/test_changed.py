@@ -1,7 +1,5 @@
 """`pytest --changed`: which test files a change affects, in a small project of its own."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

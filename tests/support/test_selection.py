@@ -1,7 +1,5 @@
 """What a run without --all leaves out: the rest of grids, and tests that exist."""
 
-from __future__ import annotations
-
 from tests.support.selection import TESTS, covering, rare
 
 

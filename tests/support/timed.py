@@ -1,7 +1,5 @@
 """Instructions as disassembled, with the cycles that a timing model gives them; programs run with such a model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path

@@ -3,8 +3,6 @@
 input int8[16] -> layer 0: add weights, saturating -> layer 1: maximum with 0 -> output int8[16]
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

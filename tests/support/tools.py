@@ -1,7 +1,5 @@
 """Compilers and simulators of all targets, which the tests need."""
 
-from __future__ import annotations
-
 import shutil
 
 # One program of each Debian package, or pair of packages, that the targets need.

@@ -1,9 +1,8 @@
 """TFLite files with resource variables, as Keras has streaming networks converted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import flatbuffers
 import numpy as np
@@ -132,7 +131,7 @@ class Windows:
     readers: frozenset[str]
 
     @classmethod
-    def drawn(cls, seed: int) -> Windows:
+    def drawn(cls, seed: int) -> Self:
         rng = np.random.default_rng(seed)
         new, before = int(rng.integers(1, 4)), int(rng.integers(1, 8))
         whole = bool(rng.integers(2))

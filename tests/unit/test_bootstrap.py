@@ -1,7 +1,5 @@
 """`./bootstrap` in a copied project, with a PATH of fake programs that log their calls, and constraints.txt."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """Dockerfile and dev container: without a container engine their steps run in a clean folder of this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

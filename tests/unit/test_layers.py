@@ -1,7 +1,5 @@
 """The packages and what each may import, as in docs/maintainers/contracts.md."""
 
-from __future__ import annotations
-
 import ast
 from collections import deque
 from collections.abc import Iterator

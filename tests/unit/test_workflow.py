@@ -1,7 +1,5 @@
 """The GitHub Actions workflow: it runs every recipe on its targets, and through ./bootstrap."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

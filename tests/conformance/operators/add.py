@@ -1,7 +1,5 @@
 """Cases of ADD and SUB, on all pairs of 8-bit values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

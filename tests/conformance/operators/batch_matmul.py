@@ -1,7 +1,5 @@
 """Cases of BATCH_MATMUL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of BATCH_MATMUL on int16."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV and pairs whose halves go to even, with broadcasting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of comparisons, logic, SELECT, CAST, ARG_MAX, ARG_MIN and CUMSUM."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Cases of CONV_2D."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

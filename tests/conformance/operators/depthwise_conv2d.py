@@ -1,7 +1,5 @@
 """Cases of DEPTHWISE_CONV_2D."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from itertools import product as grid

@@ -1,7 +1,5 @@
 """Cases of MUL and PRELU, of functions by table, and of QUANTIZE and DEQUANTIZE."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

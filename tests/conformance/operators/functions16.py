@@ -1,7 +1,5 @@
 """Cases of functions, sums and quotients of 16-bit activations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of RESIZE_BILINEAR, with halves away from zero or to the even number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of log-mel spectra and their features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

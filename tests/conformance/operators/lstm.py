@@ -1,7 +1,5 @@
 """Cases of recurrent layers: from any state on, some steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases of LSTM on int16: from any state on, some steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of data movement and CONCATENATION, on 8-bit and on 32-bit elements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

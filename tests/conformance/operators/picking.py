@@ -1,7 +1,5 @@
 """Cases of elements picked by tables, and of rows by indices, on every type of element."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

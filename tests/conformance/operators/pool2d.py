@@ -1,7 +1,5 @@
 """Cases of AVERAGE_POOL_2D and MAX_POOL_2D."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases that convolutions and fully connected layers share: sizes, ties, shifts, zero points and extremes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

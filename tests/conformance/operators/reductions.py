@@ -1,7 +1,5 @@
 """Cases of reductions over axes, SOFTMAX and L2_NORMALIZATION."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 

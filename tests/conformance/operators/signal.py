@@ -1,7 +1,5 @@
 """Cases of TFLM's signal operators without memory: spectra, filter banks, and what is done to channels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

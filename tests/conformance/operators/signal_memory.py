@@ -1,7 +1,5 @@
 """Cases of TFLM's signal operators with state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Cases of layers on 16-bit activations: products with 8-bit weights, element by element, windows and means."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

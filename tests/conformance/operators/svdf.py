@@ -1,7 +1,5 @@
 """Cases of SVDF: from any state on, one step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases of layers that read and write a variable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stages.ir.graph import LayerView

@@ -1,7 +1,5 @@
 """What convolutions, depthwise convolutions and poolings share: windows, and the sizes that come of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

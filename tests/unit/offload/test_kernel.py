@@ -1,7 +1,5 @@
 """An accelerator among the kernels: taken, refused with sizes, named by rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

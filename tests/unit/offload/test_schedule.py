@@ -1,7 +1,5 @@
 """Programs of layers in tiles: whatever the tiles and buffers are, every byte of the output is right."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Solutions of small problems, against all that there are."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import dataclass

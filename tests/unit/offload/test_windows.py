@@ -1,7 +1,5 @@
 """Windows that transfers interleave side by side, against numpy's."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

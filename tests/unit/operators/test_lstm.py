@@ -1,7 +1,5 @@
 """Supported LSTM layers of files, and errors for others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

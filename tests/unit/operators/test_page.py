@@ -1,7 +1,5 @@
 """docs/reference/operators.md matches the declarations and the stages."""
 
-from __future__ import annotations
-
 from stages.ir.operators.page import page
 from stages.ir.operators.table import OPERATORS
 from stages.quantize.patterns import MOVES, PATTERNS

@@ -1,7 +1,5 @@
 """Operators with state: supported forms, and errors for others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Declared operators are complete and have the shapes of LiteRT's models."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

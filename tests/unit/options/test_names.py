@@ -1,7 +1,5 @@
 """Names from users' files: hostile ones are refused wherever a schema or a command reads one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small project with four stages that write text, to test the pipeline without real stages."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Four stages that write text: import -> emit -> compile -> report. Each logs its run in $FAKE_RAN."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

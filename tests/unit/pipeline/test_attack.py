@@ -1,7 +1,5 @@
 """Randomly killed runs and corrupted stores never give wrong artifacts, locks or leftover files."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

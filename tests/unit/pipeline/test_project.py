@@ -1,7 +1,5 @@
 """Projects outside of a clone: lookup from sub-folders, recipes and boards, ownership."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ranges, equalization and bias correction, each on a network and data made to need it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

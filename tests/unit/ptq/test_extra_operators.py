@@ -1,7 +1,5 @@
 """Operators with int8 kernels are integers after calibration, whether or not ai-edge-quantizer knows them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

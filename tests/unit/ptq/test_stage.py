@@ -1,7 +1,5 @@
 """Float networks to integer files: types, determinism, rules, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`quantize: {mode: calibrate}` in a recipe: the stage that it puts before import, keys, early refusals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calibration and evaluation on WAV files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BATCH_MATMUL of int8 and int16 against LiteRT, bit for bit."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

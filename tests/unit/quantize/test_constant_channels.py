@@ -1,7 +1,5 @@
 """Constant channels are distinguished from others exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Errors of models without an integer form: operator, index, tensors, remedy."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.base import StageError

@@ -1,7 +1,5 @@
 """ABS, ELU, EXP, GELU, LOG, NEG, RSQRT and SQRT on 8 bits: every value, against LiteRT."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

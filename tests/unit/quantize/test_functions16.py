@@ -1,7 +1,5 @@
 """Functions and sums of int16 that LiteRT tabulates or shifts: every value, bit for bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR of 8 bits against LiteRT, bit for bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

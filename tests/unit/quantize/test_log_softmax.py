@@ -1,7 +1,5 @@
 """LOG_SOFTMAX of 8 bits against LiteRT, bit for bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM in numpy compared with LiteRT, over sequences of inferences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

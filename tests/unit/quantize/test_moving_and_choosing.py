@@ -1,7 +1,5 @@
 """ONE_HOT, SELECT, comparisons and CAST: random shapes, every tensor equals LiteRT's. tests/tflm has the others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

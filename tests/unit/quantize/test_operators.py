@@ -1,7 +1,5 @@
 """Every operator with random options against LiteRT: constants and numpy reference, bit for bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

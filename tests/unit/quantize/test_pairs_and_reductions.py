@@ -1,7 +1,5 @@
 """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV and reductions of 8 bits against LiteRT, bit for bit."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

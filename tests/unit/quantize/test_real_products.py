@@ -1,7 +1,5 @@
 """FULLY_CONNECTED equals LiteRT's product with a real number, on halves too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """RESIZE_NEAREST_NEIGHBOR of every type: firmware on the host equals LiteRT."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

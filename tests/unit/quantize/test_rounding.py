@@ -1,7 +1,5 @@
 """Rounding and precision of LiteRT's multipliers: accumulators on halves or close to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

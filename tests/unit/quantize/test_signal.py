@@ -1,7 +1,5 @@
 """TFLM's signal operators: their layers against TFLM's own interpreter, over several runs with their state."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

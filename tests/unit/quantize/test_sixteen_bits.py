@@ -1,7 +1,5 @@
 """16-bit activations with 8-bit weights: numpy and firmware equal LiteRT; errors for the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """TRANSPOSE_CONV as convolutions of stride 1: against LiteRT, bit for bit."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators on raw integers of 8 and 16 bits against LiteRT."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ONNX Runtime's sums are exact on every processor: int8 weights of uint8 activations do not saturate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

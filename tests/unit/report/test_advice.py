@@ -1,7 +1,5 @@
 """Advice: each rule holds for a run that proves it, and for no other; its commands are those of the recipe."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 from collections.abc import Callable

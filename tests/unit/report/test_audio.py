@@ -1,7 +1,5 @@
 """Detections against labels, and the load of the core, on small cases computed by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 import xml.etree.ElementTree as ET

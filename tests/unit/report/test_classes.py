@@ -1,7 +1,5 @@
 """Names of classes stand beside the first inference; a list of another length than the output is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

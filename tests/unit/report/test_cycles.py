@@ -1,7 +1,5 @@
 """Cycles of the units in the report, measured beside predicted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.report.cycles import cycles, far_off

@@ -1,7 +1,5 @@
 """Estimated cycles in a report: always with the model's name, in milliseconds where the board has a clock."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """report.html: what it shows of a report, and that it is one file without anything from elsewhere."""
 
-from __future__ import annotations
-
 import re
 import struct
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """What the report says of a network that was quantized: figures beside each other, and the picture of the ranges."""
 
-from __future__ import annotations
-
 from typing import Any
 from xml.etree import ElementTree
 

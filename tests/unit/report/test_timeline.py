@@ -1,7 +1,5 @@
 """The picture of the timeline: who works when, layers, cycles; whatever names are."""
 
-from __future__ import annotations
-
 from typing import Any
 from xml.etree import ElementTree
 

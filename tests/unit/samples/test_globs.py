@@ -1,7 +1,5 @@
 """Globs for input files: what they match, and that they never walk the machine."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePath
 
 import pytest

@@ -1,7 +1,5 @@
 """What samples make doubtful is said: labels that are not theirs, numbers on another scale than the network's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

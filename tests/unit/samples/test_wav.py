@@ -1,7 +1,5 @@
 """WAV files as inputs: how they are cut, what is refused, and their labels."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

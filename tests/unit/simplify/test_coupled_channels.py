@@ -1,7 +1,5 @@
 """Channels that are constant or of no weight: which can go, and that nothing else changes. All against LiteRT."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A filter bank reads the energies where they are computed, if the copies before it only cut and pad."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

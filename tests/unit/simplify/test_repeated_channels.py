@@ -1,7 +1,5 @@
 """Channels that repeat others: which go, with their weights in another's, and that nothing else changes. By LiteRT."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Layers that need not be there: which go by which rule, and that nothing else changes. All against LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a run on a board leaves beside its figures."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What devices beside the core did: from the log, and from a firmware that was run with and without traces."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

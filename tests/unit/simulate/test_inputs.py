@@ -1,7 +1,5 @@
 """The inputs of a run: what is drawn, what is read from files, and what is refused."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of inputs that cannot be right are refused before the model is imported, or as soon as it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

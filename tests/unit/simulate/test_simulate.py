@@ -1,7 +1,5 @@
 """The simulate stage on a hand-written model: outputs against numpy, counts, and what a user sees when it fails."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plug-ins and devices that a target brings: built from their sources, seen by the program, in the key."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

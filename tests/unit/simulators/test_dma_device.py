@@ -1,7 +1,5 @@
 """The simulated DMA engine: what it moves, when, and what it refuses. The monitor's log."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

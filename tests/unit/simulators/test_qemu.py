@@ -1,7 +1,5 @@
 """How QEMU is called, and how its counting plug-in is built once and refused when it counts wrongly."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

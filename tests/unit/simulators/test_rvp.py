@@ -1,7 +1,5 @@
 """The plug-ins for P on Spike: every instruction of each draft with many operands, RV32 and RV64."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import struct

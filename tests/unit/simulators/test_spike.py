@@ -1,7 +1,5 @@
 """How Spike is called, and how its plug-in is built once and refused when it is wrong."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 import time

@@ -4,8 +4,6 @@ The groups and the rows per call are random too, since every valid plan must be 
 environment runs N networks of each dtype.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Random float networks on the host: by rows, without and with padded copies of images, all bytes are the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Schedules of random groups, run with rolling buffers that hold one number per row: each read sees the right row."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Files are written whole or not at all; those that killed processes were writing aside go, others stay."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

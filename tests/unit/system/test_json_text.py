@@ -1,7 +1,5 @@
 """JSON that is none, or no reader takes."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.support.system.json_text import parsed_json

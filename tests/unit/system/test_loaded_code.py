@@ -1,7 +1,5 @@
 """What is noted of a module is the source that runs, whatever the file and Python's bytecode say."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Names of files in recipes: what no file can be called is refused before anybody looks for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a limit of the system is told as, and what is none."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

@@ -1,7 +1,5 @@
 """Boards with an accelerator: which of its facts belong to the board, and messages for accelerators without a board."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

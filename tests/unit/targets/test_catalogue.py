@@ -1,7 +1,5 @@
 """Cores and boards: what a target has from which, and a firmware for every board that runs."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

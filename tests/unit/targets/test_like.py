@@ -1,7 +1,5 @@
 """A core or board that is like another: what it says replaces, the rest is the other's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

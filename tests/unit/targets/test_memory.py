@@ -1,7 +1,5 @@
 """Memory maps of named regions: what may lie where, and what the start-up code is told of it."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

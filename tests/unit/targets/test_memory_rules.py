@@ -1,7 +1,5 @@
 """The stack that a recipe asks for."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.backends.targets.load import load_target

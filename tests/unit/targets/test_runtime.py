@@ -1,7 +1,5 @@
 """Start-up code, host I/O, counters, watchdog and fault reports of the runtimes, on Spike, QEMU and the host."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """A target's memory map is held against itself and its core when the target is read."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

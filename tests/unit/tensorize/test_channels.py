@@ -1,7 +1,5 @@
 """How many of the channels that can go do go, and that firmware without them is right."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

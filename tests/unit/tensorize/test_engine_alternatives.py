@@ -1,7 +1,5 @@
 """Networks beside NE16: which transforms remain, and what is said of layers that it computes."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """ReLU and its like on a core for which the compiler vectorizes floats."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """ADD_N, FLOOR_DIV, FLOOR_MOD and POW as firmware on the machine that builds, against LiteRT."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

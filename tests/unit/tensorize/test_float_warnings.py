@@ -1,7 +1,5 @@
 """Layers of real numbers are named, with what they cost on a core without floating-point unit."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.ir.models.builder import ModelBuilder

@@ -1,7 +1,5 @@
 """Which layout each tensor gets, with an engine for tests that works on NCHW16c alone beside the generic kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Weights of few bits that are kept so in ROM: the same bytes out, less of constants, whatever kernel reads them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

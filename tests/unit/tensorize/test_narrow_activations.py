@@ -1,7 +1,5 @@
 """Activations of 4 bits: half the bytes in the arena and in traces, compared by value."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`optimize_for`: kernels for few bytes of ROM, or for a small arena, instead of for speed alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which kernels are worth their bytes of ROM. Costs and bytes are what a test says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Images of one column, computed as images of one row: the same numbers as LiteRT's, in every layout and chain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

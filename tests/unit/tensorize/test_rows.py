@@ -1,7 +1,5 @@
 """Layers by rows, as users see them: the plan's reasons, the report, `doit explain`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of kernels in rules, before any stage runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.backends.targets.load import load_target

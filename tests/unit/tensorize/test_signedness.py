@@ -1,7 +1,5 @@
 """Tensors that an engine reads as unsigned bytes: the same numbers everywhere, and flips only where they must be."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

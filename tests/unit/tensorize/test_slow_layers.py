@@ -1,7 +1,5 @@
 """Layers that are exact and far slower than usual are told, with what helps; all others are not."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Layers that take another kernel because the arena is largest there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

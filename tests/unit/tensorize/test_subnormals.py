@@ -1,7 +1,5 @@
 """Subnormal floats on a core whose vectors flush them to zero."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the manuals say of single instructions and pairs, by the timing models of pipeline.yaml."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

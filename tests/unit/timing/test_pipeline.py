@@ -1,7 +1,5 @@
 """Straight code and loops on pipelines, with what LLVM's scheduling models and the vendors' pages say of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.backends.targets.timing import Timing

@@ -1,7 +1,5 @@
 """Measurements on silicon: the shipped file, and the errors about wrong ones."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs of known length on the simulators, with what their instructions take."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

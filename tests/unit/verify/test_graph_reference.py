@@ -1,7 +1,5 @@
 """Networks with an engine's own arithmetic: the integer graph is the reference, and LiteRT what it is compared with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

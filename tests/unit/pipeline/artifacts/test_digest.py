@@ -1,7 +1,5 @@
 """Digests are of bytes; what is remembered is only a shortcut."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

@@ -1,7 +1,5 @@
 """Folders are removed whatever they are by now, and nothing that a link shows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

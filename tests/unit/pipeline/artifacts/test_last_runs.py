@@ -1,7 +1,5 @@
 """What is noted of a recipe's last run, and that a damaged note is none."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

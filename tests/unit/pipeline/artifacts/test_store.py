@@ -1,7 +1,5 @@
 """The store by itself."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """A store that cannot be written, limits of the system, a missing file: a message, and nothing half stored."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

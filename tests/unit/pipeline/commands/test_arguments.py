@@ -1,7 +1,5 @@
 """One convention for arguments: `key=value` selects, `--flag` switches; other spellings mean the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

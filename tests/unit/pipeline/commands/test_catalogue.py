@@ -1,7 +1,5 @@
 """`doit targets`, `doit boards`, `doit kernels`, `doit operators`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`doit explain`, `doit gc`, `doit schema`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

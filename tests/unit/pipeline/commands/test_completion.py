@@ -1,7 +1,5 @@
 """`doit completion`."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

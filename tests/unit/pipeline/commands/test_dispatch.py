@@ -1,7 +1,5 @@
 """Command lines drawn from a table of verbs, options and values: each that means nothing is refused in a few lines."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

@@ -1,7 +1,5 @@
 """`doit doctor`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`doit evidence`: the files that it writes, and what --check reports."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

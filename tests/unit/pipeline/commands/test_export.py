@@ -1,7 +1,5 @@
 """`doit export`: what it takes, what it refuses before anything runs, and forms of plug-ins."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

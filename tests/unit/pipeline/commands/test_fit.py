@@ -1,7 +1,5 @@
 """`doit fit`: the figures are those of `doit run`, a board that is too small has its missing bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

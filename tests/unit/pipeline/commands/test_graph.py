@@ -1,7 +1,5 @@
 """`doit graph`: arrows between layers, lanes, and drawings of a project before and after its first run."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ElementTree
 from typing import Any

@@ -1,7 +1,5 @@
 """`doit`, `doit help` and `doit help COMMAND`: a summary, examples that parse, no empty heading."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """With `--json` standard output is one JSON value, of the commands that make or run something too."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """`doit init`: what it writes runs, and what it cannot make leaves nothing."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

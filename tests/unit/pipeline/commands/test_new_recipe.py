@@ -1,7 +1,5 @@
 """`doit new recipe`: what it writes runs, and what it cannot make leaves nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

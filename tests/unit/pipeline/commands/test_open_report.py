@@ -1,7 +1,5 @@
 """`doit open`: the report of a recipe, a target, a variant and a matrix, with and without a browser."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every command in a project that has plug-ins of every kind: each knows them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

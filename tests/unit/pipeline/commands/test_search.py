@@ -1,7 +1,5 @@
 """`doit search`: what is tried, what is ahead of all others, what is within a budget, what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

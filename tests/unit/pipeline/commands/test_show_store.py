@@ -1,7 +1,5 @@
 """`doit store`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What is asked of a recipe that has run is answered without the compiler's Python, which takes seconds to load."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`doit run recipe=NAME`, through doit itself, in a project with small stages."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.recipes.recipe_arguments import matching_recipes

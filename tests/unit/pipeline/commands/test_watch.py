@@ -1,7 +1,5 @@
 """`doit watch`: what is watched, changes during a run, new files, and the command itself."""
 
-from __future__ import annotations
-
 import os
 import selectors
 import signal

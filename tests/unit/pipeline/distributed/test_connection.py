@@ -1,7 +1,5 @@
 """Which schedulers are reached, and how: TLS, or plain TCP on this machine alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

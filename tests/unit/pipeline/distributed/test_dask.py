@@ -1,7 +1,5 @@
 """Stages on a scheduler's workers, each a process with a folder and a store of its own, and a remote store between."""
 
-from __future__ import annotations
-
 import copy
 import os
 import re

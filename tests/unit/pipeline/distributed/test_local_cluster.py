@@ -1,7 +1,5 @@
 """A cluster of this machine: where it listens, who gets in, and that it ends with its command."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """A measurement elsewhere is one by this machine's code, of Firmline and of plug-ins, and by the worker's own files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the machine that gives stages away and those that run them see of each other's artifacts."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

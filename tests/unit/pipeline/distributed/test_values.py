@@ -1,7 +1,5 @@
 """Values that go to a worker arrive as they were, also of classes that were made for a project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

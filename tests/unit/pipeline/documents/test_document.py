@@ -1,7 +1,5 @@
 """Positions in YAML."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

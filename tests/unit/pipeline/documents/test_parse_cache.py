@@ -1,7 +1,5 @@
 """The parse cache returns equal values and ignores damaged entries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Stage errors show the position of the value: file, matrix, or command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.errors import StageFailed

@@ -1,7 +1,5 @@
 """YAML outside of the subset is refused at its position, before it costs time or memory."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

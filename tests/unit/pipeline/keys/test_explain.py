@@ -1,7 +1,5 @@
 """Why a stage will run."""
 
-from __future__ import annotations
-
 import shutil
 
 from pipeline.keys.explain import explain

@@ -1,7 +1,5 @@
 """Keys contain imported modules; a run that loads another module fails."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keys compared with the files that stages open in a run of one operator."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Errors for missing or old compilers and simulators, with the real stages and targets."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Callable

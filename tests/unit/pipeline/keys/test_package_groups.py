@@ -1,7 +1,5 @@
 """Commands that run recipes ask for a missing group of Python packages as `doit run` does."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

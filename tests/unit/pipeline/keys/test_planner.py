@@ -1,7 +1,5 @@
 """Dependencies of keys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command that repeats a run, as report.html shows it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Finding tools and their versions."""
 
-from __future__ import annotations
-
 import sys
 from importlib import metadata
 from pathlib import Path

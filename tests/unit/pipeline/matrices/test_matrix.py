@@ -1,7 +1,5 @@
 """`matrix:`: combinations, their names, error messages and overrides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Plug-ins of projects and distributions: discovery without import, keys, error messages."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

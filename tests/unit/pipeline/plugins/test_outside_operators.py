@@ -1,7 +1,5 @@
 """Operators of plug-ins, as in docs/how-to/add_operator.md: known to all stages, and verified."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Order of the stages, and cost of loading them."""
 
-from __future__ import annotations
-
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.targets import load_targets
 from stages.ir.models.spec import FileModel

@@ -1,7 +1,5 @@
 """Signals and closed pipes, in a process of their own with the fake project."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

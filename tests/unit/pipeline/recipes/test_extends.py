@@ -1,7 +1,5 @@
 """`extends:` merges mappings and replaces lists; errors point to the file with the value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.unit.pipeline.conftest import FakeProject

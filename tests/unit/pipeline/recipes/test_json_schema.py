@@ -1,7 +1,5 @@
 """The schema that editors read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pipeline.plugins.registry import default_registry

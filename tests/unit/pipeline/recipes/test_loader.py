@@ -1,7 +1,5 @@
 """Errors in recipes show file, line, column and the line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recipes, variants and stages on the command line, and errors for unknown ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

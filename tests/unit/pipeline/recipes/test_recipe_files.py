@@ -1,7 +1,5 @@
 """Listing and names of recipe files."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

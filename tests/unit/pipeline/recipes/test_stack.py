@@ -1,7 +1,5 @@
 """The stack that a recipe gives its target: region and size."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Stages that a recipe inserts, disables, moves or replaces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Invalid `model:` entries are refused at their position, before anything is built."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.pipeline.conftest import FakeProject

@@ -1,7 +1,5 @@
 """Two clones of one project, and servers that they share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

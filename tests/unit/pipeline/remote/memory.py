@@ -1,7 +1,5 @@
 """A remote store in memory, whose bytes come and go when a test lets them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Google's buckets, by a loopback server that speaks as they do. S3 is in test_remote.py, by moto."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

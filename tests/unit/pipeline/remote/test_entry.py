@@ -1,7 +1,5 @@
 """Entries are Bazel's ActionResult, as protobuf's own library writes it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Nothing that a remote store does makes a run fail: what nobody wrote, what libraries raise, proxies that are none."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator
 from pathlib import Path

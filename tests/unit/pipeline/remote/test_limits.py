@@ -1,7 +1,5 @@
 """Whatever a server sends, or does not send: an exchange ends, and takes little memory."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

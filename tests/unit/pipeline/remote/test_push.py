@@ -1,7 +1,5 @@
 """`doit store push`: a store that was there before the remote one."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """Clones that share a remote store, and every way in which it may fail them."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

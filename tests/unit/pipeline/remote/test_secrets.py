@@ -1,7 +1,5 @@
 """Passwords and tokens are in no message, log, manifest or report."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where the remote store and its credentials come from, and that credentials are shown nowhere."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,7 +1,5 @@
 """A store by ssh://, of a machine whose key is known, and of others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Several threads, and several processes of one store, that send and fetch at a time."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Nothing is written or removed outside of the folder that it belongs to: by names, and by links that a project has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files and tools that change while a stage runs, also when put back: an error names them, nothing is stored."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

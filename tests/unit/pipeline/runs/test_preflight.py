@@ -1,7 +1,5 @@
 """What a stage is sure to refuse is said before the stages before it have worked."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The build folder: complete, the user's own, and rewritten only where it differs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

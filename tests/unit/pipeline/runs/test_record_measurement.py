@@ -1,7 +1,5 @@
 """Cycles of a board in the project's silicon.yaml: added, replaced, and refused without a loss."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What runs again and what does not, and what a failing, killed or concurrent run leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

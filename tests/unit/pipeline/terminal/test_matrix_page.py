@@ -1,7 +1,5 @@
 """matrix.html."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`doit run` of a matrix: rows, the table and its files, failures, two at a time."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

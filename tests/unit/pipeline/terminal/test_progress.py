@@ -1,7 +1,5 @@
 """The moving lines: on a terminal only."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """A small suite, and reports as the report stage writes them, so that `doit bench` is tested without a simulator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The 1 % rule, and what docs/bench.json keeps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

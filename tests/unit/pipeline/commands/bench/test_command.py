@@ -1,7 +1,5 @@
 """`doit bench` as a whole, on a suite of three rows whose runs are faked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the tables say, and the sections of docs/reference/figures.md and README.md."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.commands.bench.cases import suite_cases

@@ -1,7 +1,5 @@
 """The suite file and the cases that follow from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
