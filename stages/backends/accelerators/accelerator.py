@@ -18,17 +18,15 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from stages.backends.accelerators.tiles import Granule, Span, Tile
 from stages.backends.kernels.folder import KernelFolder
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.layers import LayerOp
+from stages.support.lazy import np, npt
 from stages.support.options.strict_model import StrictModel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Parameters(StrictModel):
@@ -113,7 +111,7 @@ class OwnArithmetic:
     """
 
     op: LayerOp
-    constants: Mapping[str, NDArray[Any]]
+    constants: Mapping[str, Array]
     reachable: int
     differing: int
     largest: int
@@ -241,7 +239,7 @@ class Accelerator(ABC, Generic[P]):
         return Granule()
 
     @abstractmethod
-    def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
+    def constants(self, view: LayerView, channels: Span) -> npt.NDArray[np.uint8]:
         """Return the bytes, besides tensors, that tiles of these output channels need in L1.
 
         One block, aligned to 16 bytes.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class ByteTable(Kernel):
@@ -33,8 +31,6 @@ class ByteTable(Kernel):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """The table, indexed by the bits of the input: int8's entry -1 is entry 255."""
-        import numpy as np
-
         values = np.arange(256).astype(np.uint8).view(view.inputs[0].dtype)
         return {"table": np.ascontiguousarray(view.op.compute(view, values).astype(view.outputs[0].dtype))}
 

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.lanes16 import FIELDS, Lanes, constants, packed_weights
@@ -19,9 +19,7 @@ from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
 from stages.backends.kernels.windows import whole_windows
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView, Tensor
 from stages.ir.operators.products import DepthwiseConv2D, FullyConnected
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 SUFFIX = {"int8": "s8", "uint8": "u8", "int16": "s16"}  # of C functions that exist for several types
 INT8_OFFSET = {"int8": 0, "uint8": 128}  # subtract to get an int8
@@ -108,7 +105,7 @@ def same_bytes(x: Tensor, y: Tensor) -> bool:
     return x.physical_shape == y.physical_shape and (x.layout or "NHWC") == (y.layout or "NHWC")
 
 
-def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
+def weight_rows(view: LayerView, weights: Array) -> Array:
     """Return `weights` of the kernel layout as [channels, (ky, kx, input channel)].
 
     Weights of units become [units, depth].
@@ -127,14 +124,12 @@ def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
 class Range:
     """Inclusive bounds of each channel's accumulator: int64 arrays [channels]."""
 
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
 
     @property
-    def size(self) -> NDArray[np.int64]:
+    def size(self) -> npt.NDArray[np.int64]:
         """Bound of each accumulator's magnitude."""
-        import numpy as np
-
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
     @property
@@ -143,20 +138,16 @@ class Range:
 
         Channels whose sums leave int32 wrap: they may have any value.
         """
-        import numpy as np
-
         ends = np.iinfo(np.int32)
         wraps = (self.low < ends.min) | (self.high > ends.max)
         return Range(np.where(wraps, ends.min, self.low), np.where(wraps, ends.max, self.high))
 
 
-def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
+def accumulator_range(weights: npt.NDArray[np.int64], bias: npt.NDArray[np.int64], lowest: int, highest: int) -> Range:
     """Return the bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest].
 
     Zero points are already subtracted.
     """
-    import numpy as np
-
     up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
     return Range(bias + up * lowest + down * highest, bias + up * highest + down * lowest)
 
@@ -172,11 +163,11 @@ class Sums:
     range              of the accumulators, in an int32
     """
 
-    weights: NDArray[np.int64]
+    weights: npt.NDArray[np.int64]
     weight_zero_point: int
-    bias: NDArray[np.int64]
-    multiplier: NDArray[np.int32]
-    shift: NDArray[np.int32]
+    bias: npt.NDArray[np.int64]
+    multiplier: npt.NDArray[np.int32]
+    shift: npt.NDArray[np.int32]
     range: Range
 
 
@@ -185,10 +176,8 @@ def weight_zero_point(view: LayerView) -> int:
     return int(view.op.weight_zero_point - INT8_OFFSET[str(view.constant("weights").dtype)])
 
 
-def centred_weights(view: LayerView) -> NDArray[np.int16]:
+def centred_weights(view: LayerView) -> npt.NDArray[np.int16]:
     """Return the weights less their zero point, ordered as `weight_rows`."""
-    import numpy as np
-
     return weight_rows(view, view.constant("weights").astype(np.int16) - np.int16(view.op.weight_zero_point))
 
 
@@ -197,8 +186,6 @@ def sums(view: LayerView, activation_offset: int) -> Sums:
 
     `activation_offset` is subtracted from activations before the kernel reads them.
     """
-    import numpy as np
-
     op = view.op
     weights = weight_rows(view, view.constant("weights").astype(np.int64))
     channels = len(weights)

@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS, LayerOp
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from tvm.tirx import PrimFunc
 
     from stages.backends.kernels.folder import KernelFolder

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.matrix import WINDOWS
 from stages.backends.kernels.structure import Structure
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 FIELDS = Structure("fl_depthwise16", (*WINDOWS, "out_height", "low", "high"))
 _LARGEST = 1 << 15  # of an activation
@@ -44,10 +41,8 @@ class Lanes:
         return -(-int(view.op.out_channels) // self.group)
 
 
-def packed_weights(view: LayerView, lanes: Lanes) -> NDArray[np.int8]:
+def packed_weights(view: LayerView, lanes: Lanes) -> npt.NDArray[np.int8]:
     """Return weights as [groups][kernel_height][steps][group * taps], flat."""
-    import numpy as np
-
     op = view.op
     rows = weight_rows(view, view.constant("weights")).reshape(op.out_channels, *op.kernel)
     packed = np.zeros((lanes.groups(view), op.kernel[0], lanes.steps(view), lanes.group * lanes.taps), np.int8)
@@ -59,13 +54,11 @@ def packed_weights(view: LayerView, lanes: Lanes) -> NDArray[np.int8]:
     return packed.reshape(-1)
 
 
-def constants(view: LayerView, lanes: Lanes) -> NDArray[Any]:
+def constants(view: LayerView, lanes: Lanes) -> Array:
     """Return each channel's bias and scale as struct s16_channel, int32[channels, 4].
 
     See include/scale16.h. Raise ValueError if sums exceed 32 bits or a scale has no 32-bit factor.
     """
-    import numpy as np
-
     from stages.backends.kernels.scales16 import halves, scales
 
     count, filled = view.op.out_channels, lanes.groups(view) * lanes.group

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _SUMS = 16 * 8 * 4  # bytes of LSTM_BLOCK cells
 LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier", "shift", "zero_point"))
@@ -41,8 +39,6 @@ class Lstm8(Kernel):
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         """Pack the constants. The biases include the zero points."""
-        import numpy as np
-
         op, chunk = view.op, self.chunk(target)
         weights = {name: view.constant(f"{name}_weights") for name in ("input", "recurrent")}
         zero_points = (op.input_zero_point, op.state_zero_point)
@@ -78,8 +74,6 @@ class Lstm8(Kernel):
     @staticmethod
     def doubled(view: LayerView) -> int:
         """Return the bound of twice a sum after its left shift, over all inputs."""
-        import numpy as np
-
         op, most = view.op, 0
         for name, scales in (("input", op.input_scales), ("recurrent", op.recurrent_scales)):
             weights = np.abs(view.constant(f"{name}_weights").astype(np.int64)).sum(axis=2)
@@ -106,7 +100,5 @@ class Lstm8(Kernel):
 
 def in_chunks(weights: np.ndarray, chunk: int) -> np.ndarray:
     """Return [4, units, depth] as [units, chunks, 4, chunk], padded with zeros."""
-    import numpy as np
-
     padded = np.pad(weights, ((0, 0), (0, 0), (0, -weights.shape[2] % chunk)))
     return np.ascontiguousarray(padded.reshape(*weights.shape[:2], -1, chunk).transpose(1, 2, 0, 3))

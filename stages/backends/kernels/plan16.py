@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, run_elements
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 FIELDS = Structure(
     "fl_products16",
@@ -56,15 +52,13 @@ class Plan:
     depth: int  # elements of a row of the panel
     chunk: int
     mode: int
-    weights: NDArray[np.int8]  # [channels, depth]
-    bias: NDArray[np.int64]
-    scale: NDArray[np.int32]  # [channels, 2]
+    weights: npt.NDArray[np.int8]  # [channels, depth]
+    bias: npt.NDArray[np.int64]
+    scale: npt.NDArray[np.int32]  # [channels, 2]
 
 
 def plan(view: LayerView, tile: Tile) -> Plan:
     """Return the plan. Raise ValueError if the arithmetic has no exact form."""
-    import numpy as np
-
     from stages.backends.kernels.scales16 import halves, scaled, scales
 
     channels, run = columns_of(view), run_elements(view)
@@ -93,10 +87,8 @@ def plan(view: LayerView, tile: Tile) -> Plan:
     return Plan(pitch, depth, chunk, mode, weights, bias, scale)
 
 
-def _chunk(weights: NDArray[np.int8], tile: Tile) -> int:
+def _chunk(weights: npt.NDArray[np.int8], tile: Tile) -> int:
     """Return the largest of equal chunks of the depth whose sums fit 32 bits."""
-    import numpy as np
-
     sizes = np.abs(weights.astype(np.int64))
     depth = weights.shape[1]
     if tile.sum_bytes > 4:

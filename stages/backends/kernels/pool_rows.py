@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -13,9 +13,7 @@ from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
 POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -13,9 +13,7 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class TablePrelu(Kernel):
@@ -52,8 +50,6 @@ class TablePrelu(Kernel):
         """Return the two factors of products. Raise ValueError if there are none."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, (x, y) = view.op, (view.inputs[0], view.outputs[0])
         known = (*op.zero_points, *self.factors(view, _products(view)), op.output_zero_point, op.act_min, op.act_max)
         values = np.arange(256) + op.zero_points[0]
@@ -82,8 +78,6 @@ class TablePrelu(Kernel):
 
 def _products(view: LayerView) -> Range:
     """Return the range of the products of negative values and slopes."""
-    import numpy as np
-
     op, bounds = view.op, np.iinfo(view.inputs[0].dtype)
     lowest = min(int(bounds.min) - op.zero_points[0], 0)
     ends = [0, *(lowest * (int(end) - op.zero_points[1]) for end in (bounds.min, bounds.max))]

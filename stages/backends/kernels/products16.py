@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, pixels_of, rows_of, run_elements, windows_of
@@ -16,9 +16,7 @@ from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Products16(Kernel):
@@ -54,8 +52,6 @@ class Products16(Kernel):
         return ""
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, tile = view.op, self.tile(target)
         row_plan = plan(view, tile)
         alternating = row_plan.weights.reshape(-1, tile.pair, row_plan.depth).transpose(0, 2, 1)

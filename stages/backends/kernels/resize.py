@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 RESIZE = Structure("fl_resize", ("width", "channels", "out_height", "out_width"))
 _WHOLE = 1024  # 1 as a share in a layer's constants
@@ -99,8 +97,6 @@ def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
 
     int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is not a multiple of 1/`whole`.
     """
-    import numpy as np
-
     places, shares = view.constant(f"{axis}s"), view.constant(f"{axis}_shares")
     table = np.zeros((len(places), 3), np.int32)
     for line, (first, second), share in zip(table, places.tolist(), shares.tolist(), strict=True):

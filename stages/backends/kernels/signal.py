@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 LEAST_NUMBERS = 16  # of a complex FFT
 
@@ -85,8 +83,6 @@ class Window16(FrameKernel):
         return super().why_not_layer(view, target)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         weights = view.constant("weights").astype(np.int32) << (self.fraction - view.op.shift)
         return {"weights": np.minimum(weights, (1 << 15) - 1).astype(np.int16)}
 
@@ -97,8 +93,6 @@ class Window16(FrameKernel):
 
 def _ones(view: LayerView) -> tuple[int, int]:
     """Return start and end of the weights of 1, (0, 0) if there are none."""
-    import numpy as np
-
     at = np.flatnonzero(view.constant("weights") == 1 << view.op.shift)
     return (int(at[0]), int(at[-1]) + 1) if at.size else (0, 0)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _MOST_ELEMENTS = 65535  # of a row, whose powers an int32 sums
 _LINES = 512  # of a table
@@ -44,8 +42,6 @@ class Softmax16(Kernel):
 
         The lower half is the start as int16, the upper half the slope.
         """
-        import numpy as np
-
         entries = np.stack([view.constant(role).astype(np.int64) for role in ("exp", "reciprocal")])
         lines = (np.diff(entries) << 16) + (entries[:, :-1] & 0xFFFF)
         return {"tables": lines.astype(np.int32)}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 SIZES = ("height", "width", "channels", "out_height", "out_width")
 TAPS = ("kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")
@@ -30,8 +28,6 @@ class Structure:
 
     def of(self, values: Mapping[str, int]) -> np.ndarray:
         """Return the structure as int32 values. Raise KeyError for missing or unknown fields."""
-        import numpy as np
-
         if set(values) != set(self.fields):
             raise KeyError(f"{self.name}: {sorted(set(values) ^ set(self.fields))}")
         return np.array([values[field] for field in self.fields], np.int32)

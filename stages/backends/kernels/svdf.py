@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.lstm import in_chunks
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 SVDF = Structure(
     "fl_svdf_image",
@@ -50,8 +48,6 @@ class Svdf8(Kernel):
         return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, units = view.op, view.outputs[0].shape[1]
         feature = view.constant("feature")
         feature = np.pad(feature, ((0, -len(feature) % 4), (0, 0)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.copies import (
     RESHAPES,
@@ -30,9 +30,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call for rows
 FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
@@ -163,8 +161,6 @@ class WordMove(WordCopies):
         return _why_not_moved(view) or self.why_not_copies(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         tables = ("rows", "columns") if view.op.kind == RESIZE else ()
         return {key: np.array(view.op.params[key], np.int32) for key in tables}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_zero_point, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -22,9 +22,7 @@ from stages.backends.tiles.product_sizes import (
 )
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class TileProduct(Kernel):

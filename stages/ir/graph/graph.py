@@ -81,8 +81,6 @@ class Graph:
             raise ValueError(f"graph.json has format {file.format}; this version reads {FORMAT}")
         arrays: dict[str, np.ndarray] = {}
         if constants:
-            import numpy as np
-
             with np.load(folder / "constants.npz") as npz:
                 arrays = {name: npz[name] for name in npz.files}
         return cls({t.name: t for t in file.tensors}, file.layers, file.inputs, file.outputs, arrays)

@@ -35,11 +35,9 @@ from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS
 from stages.ir.operators.arithmetic import Add
 from stages.ir.operators.products import DepthwiseConv2D
+from stages.support.lazy import np, npt
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.backends.accelerators.floor_rounding import ScaleConstants, Sum
     from stages.backends.accelerators.ne16.arithmetic import Block, How
     from stages.backends.accelerators.ne16.weights import WeightCache
@@ -142,7 +140,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         # Depthwise weights lie in sixteens of channels. Blocks of 2x2 outputs begin at even distances.
         return Granule(1, _DEPTHWISE_CHANNELS if isinstance(view.op, DepthwiseConv2D) else min(32, channels))
 
-    def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
+    def constants(self, view: LayerView, channels: Span) -> npt.NDArray[np.uint8]:
         from stages.backends.accelerators.ne16.arithmetic import contents, pair_contents
 
         if isinstance(view.op, Add):

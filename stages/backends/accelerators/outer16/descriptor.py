@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.accelerators.accelerator import (
     Accelerator,
@@ -19,12 +19,9 @@ from stages.backends.accelerators.tiles import Granule, Span, Tile, extent, read
 from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.support.lazy import np, npt
 
 from .cycles import BLOCK, Work, blocks, cycles
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _START = 82  # instructions of the core for a job, with the driver in hwlib/
 _LARGEST = 255  # of a number that shares a word with three others
@@ -89,7 +86,7 @@ class Outer16(Accelerator[Parameters]):
 
     # ---- is emitted ----------------------------------------------------------------------------------------------
 
-    def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
+    def constants(self, view: LayerView, channels: Span) -> npt.NDArray[np.uint8]:
         from .packing import packed
 
         return packed(view, channels)

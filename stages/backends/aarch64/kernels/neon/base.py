@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-
+from stages.support.lazy import np
 
 HALVES, SHIFTS, ONCE = range(3)  # MODE_ of neon_requantize.h
 
@@ -43,8 +38,6 @@ def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarr
     16 bytes each: zero point (int16), lowest and highest value as int8, mask xored into each byte. `zero_point`
     replaces the operator's.
     """
-    import numpy as np
-
     op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
     own = op.output_zero_point if zero_point is None else zero_point
     start = np.full(8, own - offset, np.int16).view(np.int8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.base import NeonKernel, mode, output_constants
 from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, why_not_centred_types
@@ -13,9 +13,7 @@ from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 # The int32 fields of the C structure neon_depthwise, behind 80 bytes of vectors.
 FIELDS = (
@@ -53,8 +51,6 @@ class DepthwiseKernel(NeonKernel):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.aarch64.kernels.neon import packing
 
         op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]

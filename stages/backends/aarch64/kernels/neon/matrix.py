@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -24,9 +24,7 @@ from stages.backends.kernels.matrix import depth_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 PANEL_BYTES = 16384  # of gathered rows, unless a recipe says how many: what stays in a first-level cache
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.base import NeonKernel, output_constants
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 POOL_FIELDS = 11  # int32 fields of the C structure neon_pool, behind 64 bytes of vectors
 POOL_BYTES = 64 + 4 * POOL_FIELDS

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.depthwise_conv2d import ThreeByThree, group_starts
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Depthwise3x3(ThreeByThree):
@@ -32,8 +30,6 @@ class Depthwise3x3(ThreeByThree):
 
     def pack_group(self, weights: np.ndarray) -> np.ndarray:
         """Return (w0, w1, w2, 0) and (0, w0, w1, w2) of each column and channel."""
-        import numpy as np
-
         packed = np.zeros((2, 3, self.group, 4), np.int8)
         packed[0, ..., :3] = packed[1, ..., 1:] = weights.transpose(1, 2, 0)
         return packed

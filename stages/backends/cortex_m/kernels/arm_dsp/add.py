@@ -8,7 +8,7 @@ the first input's zero point is subtracted too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, rows_of, why_not_rows
@@ -17,10 +17,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 FIELDS = Structure("arm_dsp_add", ("doubled", "rounder", *CLAMP))
 COMMON_SHIFT = 19
@@ -94,13 +91,11 @@ def _why_not_arithmetic(view: LayerView) -> str:
     return ""
 
 
-def table(view: LayerView) -> NDArray[np.int32]:
+def table(view: LayerView) -> npt.NDArray[np.int32]:
     """Return int32 [256]: the addend for each byte of the other input.
 
     It includes the zero point of the shifted input.
     """
-    import numpy as np
-
     op, shifted = view.op, shifted_input(view)
     other = 1 - shifted
     dtype = view.inputs[other].dtype
@@ -119,8 +114,6 @@ def factors(view: LayerView) -> tuple[int, int]:
     Sums are within 2^29, results within 2^15 minus the zero point's share. Raises ValueError if no exact rounding
     exists.
     """
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp import rounding
 
     op = view.op

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Range, Sums, sums
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import Requantization
@@ -31,8 +32,6 @@ def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
     Activations reach the kernel as int8 (uint8 minus 128). `long` allows the long rounding. Raises ValueError if no
     rounding of rounding.py is exact.
     """
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 
     layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype])

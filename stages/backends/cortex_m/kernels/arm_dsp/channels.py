@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.planes import centred_taps
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 BLOCK = 4
 FIELDS = Structure(
@@ -41,17 +37,13 @@ def block_count(view: LayerView) -> int:
     return -(-int(view.inputs[0].shape[3]) // BLOCK)
 
 
-def starts(view: LayerView) -> NDArray[np.int64]:
+def starts(view: LayerView) -> npt.NDArray[np.int64]:
     """Return the first channel of each block; the last block may overlap the one before it."""
-    import numpy as np
-
     return np.minimum(np.arange(block_count(view)) * BLOCK, view.inputs[0].shape[3] - BLOCK)
 
 
-def blocks(view: LayerView) -> NDArray[np.int32]:
+def blocks(view: LayerView) -> npt.NDArray[np.int32]:
     """Return the packed constants, int32 [multiplier, blocks, words]."""
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
     constants, weights_of = arithmetic(view, long=True), centred_taps(view)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -24,9 +24,7 @@ from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class GemmParams(KernelParams):
@@ -65,8 +63,6 @@ class Conv2d(Kernel):
         return GemmParams(mr=4), GemmParams(mr=3)
 
     def pack(self, view: LayerView, params: GemmParams) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.arm_dsp import packing
 
         layer_constants, steps = arithmetic(view, long=True), step_elements(view, params.mr)

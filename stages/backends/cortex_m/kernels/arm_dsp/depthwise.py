@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp import channels
 from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic, arithmetic, clamps
@@ -31,10 +31,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.single_channel import SingleChannel
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 
 class _Planes(SingleChannel):
@@ -74,8 +71,6 @@ class DepthwiseConv2d(_Planes):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         words = np.concatenate([tap_words(view), result_words(arithmetic(view, long=True))], 1)
         if reads_bytes(view):
             return {"channels": words, "fields": BYTES_FIELDS.of(bytes_fields(view))}
@@ -119,8 +114,6 @@ class DepthwiseConv2dRows(_Planes):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
         constants, taps = arithmetic(view, long=True), centred_taps(view)
@@ -174,8 +167,6 @@ class DepthwiseConv2dChannels(Kernel):
         return why_not_types(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         x = view.inputs[0]
         return {
             "blocks": channels.blocks(view),
@@ -205,10 +196,8 @@ def _why_not_arithmetic(view: LayerView) -> str:
     return why_not_sums(prod(view.op.kernel), lambda: arithmetic(view, long=True))
 
 
-def tap_words(view: LayerView) -> NDArray[np.int32]:
+def tap_words(view: LayerView) -> npt.NDArray[np.int32]:
     """Return the taps of each channel for depthwise3x3.S: [channels, 3], wide [channels, 6]."""
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
     taps = centred_taps(view)
@@ -223,10 +212,8 @@ def tap_words(view: LayerView) -> NDArray[np.int32]:
     return np.stack([half_words(taps[:, :, :2]), half_words(last)], 2).reshape(len(taps), -1)
 
 
-def result_words(constants: Arithmetic) -> NDArray[np.int32]:
+def result_words(constants: Arithmetic) -> npt.NDArray[np.int32]:
     """Return bias and scale of each channel."""
-    import numpy as np
-
     bias = constants.bias.astype(np.uint64).astype(np.uint32).view(np.int32)
     return np.concatenate([bias[:, None], constants.scale.scale], 1)
 

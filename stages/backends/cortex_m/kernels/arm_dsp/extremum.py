@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, rows_of, why_not_rows
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
@@ -11,9 +11,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Extremum(Kernel):

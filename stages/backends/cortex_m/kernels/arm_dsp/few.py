@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
 from stages.backends.cortex_m.kernels.arm_dsp.windows import AT_ONCE, Windows
@@ -13,9 +13,7 @@ from stages.backends.kernels.matrix import columns_of, depth_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import FullyConnected
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class FewChannels(Kernel):

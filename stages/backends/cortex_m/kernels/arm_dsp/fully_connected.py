@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.units import FIELDS, PAIRS, copies, fours, layer_form, padded_pairs
@@ -11,9 +11,7 @@ from stages.backends.kernels.eight_bit import why_not_sums, why_not_types, why_n
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class FullyConnected(Kernel):
@@ -34,8 +32,6 @@ class FullyConnected(Kernel):
         return shape or why_not_sums(view.op.depth, lambda: arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.arm_dsp import packing
 
         constants, how, pairs = arithmetic(view), layer_form(view), padded_pairs(view)
@@ -69,6 +65,4 @@ class FullyConnected(Kernel):
 
 def with_padding(values: np.ndarray, fill: int) -> np.ndarray:
     """Append a padding unit to `values`."""
-    import numpy as np
-
     return np.concatenate([values, np.full((1, *values.shape[1:]), fill, values.dtype)])

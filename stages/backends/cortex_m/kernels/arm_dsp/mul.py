@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, rows_of, why_not_rows
@@ -12,9 +12,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 FIELDS = Structure("arm_dsp_mul", (*ROWS.fields, "zero0", "zero1", "doubled", "rounder", *CLAMP))
 
@@ -83,8 +81,6 @@ def factors(view: LayerView) -> tuple[int, int]:
 
     Raises ValueError if no short rounding is exact.
     """
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 
     op = view.op

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import lies_planar, sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MOST_CHANNELS = 64  # 16 KB of table
 
@@ -42,8 +40,6 @@ class OneInput(Kernel):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return the table by the input's bits, uint8 [256, channels up to a multiple of four]."""
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 
         op, x, layer = view.op, view.inputs[0], sums(view, 0)

@@ -7,6 +7,7 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import run_elements
 from stages.backends.kernels.windows import whole_windows
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 PANEL = 140.0  # to find where it lies
 TOGETHER = 1.8  # of a step of a row, where panel.S gathers all rows of a panel at once
@@ -22,8 +23,6 @@ def gathered(view: LayerView, mr: int) -> float:
 
     Windows that leave the image cost the most.
     """
-    import numpy as np
-
     op, channels = view.op, view.inputs[0].shape[3]
     _, out_height, out_width, _ = view.outputs[0].shape
     (kernel_y, kernel_x), dilation_x = op.kernel, op.dilation[1]

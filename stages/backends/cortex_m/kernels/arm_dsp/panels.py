@@ -8,11 +8,9 @@ from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, cla
 from stages.backends.kernels.matrix import WINDOWS, depth_of, run_elements, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView, Tensor
+from stages.support.lazy import np, npt
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.backends.cortex_m.kernels.arm_dsp.packing import Packing
 
 
@@ -48,13 +46,11 @@ def layer_form(view: LayerView) -> Packing:
     return packing.form(arithmetic(view, long=True), packing.channel_pairs(view.op.out_channels))
 
 
-def step_elements(view: LayerView, mr: int) -> NDArray[np.int64]:
+def step_elements(view: LayerView, mr: int) -> npt.NDArray[np.int64]:
     """Return [steps, 2]: the depth elements of each panel step, -1 for none.
 
     Panels of three pixels in the form ab have an even number of steps, as gemm.S takes two at a time.
     """
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp import packing
 
     op = view.op

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView, Tensor
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from stages.support.lazy import np, npt
 
 FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))
 BYTES_FIELDS = Structure("arm_dsp_depthwise3x3_bytes_fields", (*FIELDS.fields, "x_row", "pad"))
@@ -24,7 +19,7 @@ ROW_FIELDS = Structure(
 )
 
 
-def centred_taps(view: LayerView) -> NDArray[np.int64]:
+def centred_taps(view: LayerView) -> npt.NDArray[np.int64]:
     """Return the weights minus their zero point, [channels, ky, kx]."""
     constants = arithmetic(view, long=True)
     return (constants.weights - constants.weight_zero_point).reshape(-1, *view.op.kernel)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 POOL = Structure("arm_dsp_pool", (*SIZES, *UNDILATED, "low", "high"))
 MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits

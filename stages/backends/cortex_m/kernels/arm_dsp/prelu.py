@@ -6,6 +6,7 @@ from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 FIELDS = ("zero_point0", "zero_point1", "doubled", "rounder", "zero_point", "low", "high")
 
@@ -22,8 +23,6 @@ class Prelu(TablePrelu):
     elements, instructions, call = 1, 16.0, 34.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 
         multiplier, shift = (np.array([values[1]]) for values in (view.op.multipliers, view.op.shifts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.backends.kernels.eight_bit import SUFFIX, centred_weights, why_not_nhwc, why_not_sums, why_not_types
@@ -13,10 +13,7 @@ from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 DEPTH = 2  # input channels of a group
 FIELDS = Structure(
@@ -93,25 +90,21 @@ def _at_once(view: LayerView) -> int:
     return min(2, int(view.op.out_channels // view.op.groups))
 
 
-def _outputs(view: LayerView) -> NDArray[np.int64]:
+def _outputs(view: LayerView) -> npt.NDArray[np.int64]:
     """Return output channels, [pairs, blocks, 2 * outputs at once]: the first group's first.
 
     The last pair and the last block may overlap the one before.
     """
-    import numpy as np
-
     op, n = view.op, _at_once(view)
     each = op.out_channels // op.groups
     groups = np.minimum(np.arange(0, op.groups, 2), op.groups - 2)[:, None, None, None] + np.arange(2)[:, None]
     within = np.minimum(np.arange(0, each, n), each - n)[:, None, None] + np.arange(n)
-    numbers: NDArray[np.int64] = groups * each + within
+    numbers: npt.NDArray[np.int64] = groups * each + within
     return numbers.reshape(len(groups), -1, 2 * n)
 
 
-def _words(view: LayerView) -> NDArray[np.int32]:
+def _words(view: LayerView) -> npt.NDArray[np.int32]:
     """Return int32 [pairs * blocks, words]: biases, weights by tap, both words of each scale."""
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
     op, outputs = view.op, _outputs(view)

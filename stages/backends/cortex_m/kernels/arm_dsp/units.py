@@ -8,10 +8,9 @@ from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic
 from stages.backends.kernels.eight_bit import weight_zero_point
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.arm_dsp.packing import Packing
 
 
@@ -34,8 +33,6 @@ def fours(view: LayerView) -> int:
 
 def padded_pairs(view: LayerView) -> np.ndarray:
     """Return [pairs, 2]: the units of each pair; `units` pads an odd number."""
-    import numpy as np
-
     return np.arange(view.op.units + view.op.units % 2).reshape(-1, 2)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.backends.kernels.eight_bit import INT8_OFFSET
@@ -13,10 +12,7 @@ from stages.backends.kernels.structure import SIZES, TAPS, Structure
 from stages.backends.kernels.windows import whole_windows
 from stages.ir.graph import LayerView, Tensor
 from stages.ir.operators.products import Conv2D, FullyConnected
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 RUNS = ("units", "odd", "rest", "runs", "rows", "jump", "row_jump")
 WINDOWS = Structure("arm_dsp_few_windows", (*RUNS, "pixel", "y_pixel", "y_channel", *CLAMP))
@@ -134,7 +130,7 @@ class Windows:
         return -(-self.run // 4)
 
     @cached_property
-    def scale(self) -> NDArray[np.int32]:
+    def scale(self) -> npt.NDArray[np.int32]:
         """Multiplier and shift words, int32 [channels, 2 or 3]."""
         return arithmetic(self.view, long=self.view.op.rounds_twice).scale.scale
 
@@ -158,10 +154,8 @@ class Windows:
         """Windows that lie inside an image."""
         return len(self._whole(0)) * len(self._whole(1))
 
-    def weights(self) -> NDArray[np.int32]:
+    def weights(self) -> npt.NDArray[np.int32]:
         """Return int32 [groups * blocks, words]."""
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
         view = self.view
@@ -182,10 +176,8 @@ class Windows:
         ]
         return np.concatenate(parts, 1).astype(np.int32)
 
-    def fields(self) -> NDArray[np.int32]:
+    def fields(self) -> npt.NDArray[np.int32]:
         """Return the C structure arm_dsp_few, or arm_dsp_few_windows for plain rows."""
-        import numpy as np
-
         (height, width), (rows, columns), step = self.size, self.out, self.channels
         down, across = self._whole(0), self._whole(1)
         y_pixel, y_channel = (1, rows * columns) if self.planar else (columns_of(self.view), 1)

@@ -10,11 +10,9 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, not_eight_bit, 
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
+from stages.support.lazy import np, npt
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
 
 
@@ -38,7 +36,7 @@ class Arithmetic(Sums):
     """
 
     mode: Mode
-    params: NDArray[np.int32]
+    params: npt.NDArray[np.int32]
 
 
 def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) -> Arithmetic:
@@ -47,8 +45,6 @@ def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) 
     `lowered` prefers the mode lowered, `shifted` permits the mode shifted. Activations reach the kernel as int8 (uint8
     minus 128). Raises ValueError if rounding.py has no exact mode.
     """
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.mve.rounding import requantization
 
     layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype])

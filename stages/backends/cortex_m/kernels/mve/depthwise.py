@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lanes import Lanes, constants_of, lanes_of
@@ -13,9 +13,7 @@ from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_n
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class DepthwiseKernel(MveKernel):
@@ -66,8 +64,6 @@ class Depthwise3x3(DepthwiseKernel):
         return same_bytes(view.inputs[0], view.outputs[0])
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         constants, channels = self.arithmetic(view), view.op.out_channels
         groups = group_count(view)
         behind = ((0, 0), (0, groups * GROUP - channels))

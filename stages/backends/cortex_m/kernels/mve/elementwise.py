@@ -20,10 +20,9 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from stages.backends.cortex_m.kernels.mve.rounding import Requantization
 
 _OUTPUT = ("multiplier", "rounder", "zero_point", "low", "high")
@@ -153,8 +152,6 @@ class Mul(_Elementwise):
 
         Raises ValueError if rounding.py has no exact mode.
         """
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.mve.rounding import requantization
 
         op = view.op

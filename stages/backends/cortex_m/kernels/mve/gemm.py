@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -31,9 +31,7 @@ from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class GemmParams(KernelParams):
@@ -51,8 +49,6 @@ class _Gemm(MveKernel):
         return why_not_types(view) or why_not_sums(depth_of(view), lambda: arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         layer_constants, split, groups, in_group = (
             arithmetic(view),
             columns(view),

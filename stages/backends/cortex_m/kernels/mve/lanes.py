@@ -11,11 +11,9 @@ from stages.backends.cortex_m.kernels.mve.walk import FULL as GROUP
 from stages.backends.cortex_m.kernels.mve.walk import Walk, flip, walks
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
+from stages.support.lazy import np, npt
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
 
 QUAD = 4
@@ -58,10 +56,8 @@ class ChannelGroup:
         """Words of a group's constants: bias, multiplier, rounder and weights per lane."""
         return 3 * self.lanes + taps * self.lanes // 4
 
-    def numbers(self) -> NDArray[np.int64]:
+    def numbers(self) -> npt.NDArray[np.int64]:
         """Return int64 [groups, lanes]: channel numbers, -1 for lanes after the last channel."""
-        import numpy as np
-
         starts = np.maximum(np.minimum(np.arange(self.groups) * self.lanes, self.channels - self.lanes), 0)
         numbers_by_group = starts[:, None] + np.arange(self.lanes)
         return np.where(numbers_by_group < self.channels, numbers_by_group + self.first, -1)
@@ -252,8 +248,6 @@ def packed(params: np.ndarray, weights: np.ndarray, part: ChannelGroup, channels
     From params [3, channels] and weights [channels, taps] of the layer. Vector j of a group of 16 holds channels j, j +
     4, j + 8, j + 12, the order that narrowing interleaves.
     """
-    import numpy as np
-
     numbers = part.numbers()
     known, of_layer = numbers >= 0, numbers % channels
     values = np.where(known[None], params[:, of_layer], 0).astype(np.int32)
@@ -267,8 +261,6 @@ def packed(params: np.ndarray, weights: np.ndarray, part: ChannelGroup, channels
 
 def constants_of(lanes: Lanes, params: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
     """Return the constants of all parts by key."""
-    import numpy as np
-
     channels = int(lanes.view.op.in_channels)
     constants: dict[str, Any] = {"offsets": np.array(lanes.offsets, np.int32)}
     for part in lanes.parts:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.generic.kernels.generic import log_mel as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _LEAST_FFT = 64  # smaller ones have less than four butterflies in a stage
 

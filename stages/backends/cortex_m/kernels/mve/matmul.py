@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels.matmul import PRODUCT, Matmul8, MatrixTile
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 FIELDS = Structure("mve_matmul", PRODUCT.fields)  # of matmul.h
 PANEL = 16  # rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate, best
 from stages.backends.kernels.copies import RESHAPES, SLICES, Copy, copy_of, is_permuted, relayouts, why_not_relayouts
@@ -14,9 +14,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators import movement
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout")
 FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byte
@@ -44,8 +42,6 @@ class _Rows(Kernel):
         return next((f"a stride of {run.strides[1]} elements of {element} bytes is not supported" for run in runs), "")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         tables = (
             (f"offsets{number}", candidate)
             for number, (_, candidate) in enumerate(self.selected(view))

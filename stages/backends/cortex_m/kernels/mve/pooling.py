@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import MveKernel
 from stages.backends.kernels.eight_bit import SUFFIX
@@ -13,9 +13,7 @@ from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
 MAX_ELEMENTS_16 = 32767  # of int16

@@ -6,6 +6,7 @@ from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 FIELDS = ("zero_point0", "zero_point1", "multiplier", "rounder", "zero_point", "low", "high")
 
@@ -22,8 +23,6 @@ class MvePrelu(TablePrelu):
     elements, instructions, left, call = 8, 26.0, 4.0, 27.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
-        import numpy as np
-
         from stages.backends.cortex_m.kernels.mve.rounding import requantization
 
         multiplier, shift = (np.array([values[1]], np.int32) for values in (view.op.multipliers, view.op.shifts))

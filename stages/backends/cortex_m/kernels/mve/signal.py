@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.signal import Energy16, FrameKernel, Rfft16, ScaleBits16, ScaleUp16, Window16
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Window(Window16):
@@ -75,8 +73,6 @@ class FilterBank(FrameKernel):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return the weights of each section, channel by channel, and the sections."""
-        import numpy as np
-
         packed = generic.FilterBank().pack(view, params)
         pairs, ends = packed["weights"], np.cumsum(packed["bank"][4::2])
         sections = np.split(pairs[: ends[-1]], ends[:-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lines import GROUP, WIDEST
@@ -15,9 +15,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers import LayerOp
 from stages.ir.operators.products import Conv2D
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MOST_TAPS = 255  # which a byte numbers
 FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better as products of matrices
@@ -61,8 +59,6 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return has_same_shape and tuple(view.op.dilation) == (1, 1)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, constants, strips = view.op, taps_arithmetic(view), strips_of(view)
         groups, multiplier, lanes = -(-op.in_channels // GROUP), op.depth_multiplier, strips.lanes
         centred = centred_weights(view)
@@ -121,8 +117,6 @@ def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
 
     Row i is for windows whose first row is in line i.
     """
-    import numpy as np
-
     size = kernel_y * kernel_x
     rotations = np.full((kernel_y, -(-size // CHUNK) * CHUNK), MOST_TAPS, np.uint8)
     byte = np.arange(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lines import parts_of
@@ -13,9 +13,7 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, centred_weigh
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MOST_OFFSET = 65535  # which 16 bits hold
 
@@ -48,8 +46,6 @@ class DepthwiseWhole(MveKernel):
         return why_not_sums(prod(op.kernel), lambda: whole_arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, x, constants = view.op, view.inputs[0], whole_arithmetic(view)
         taps, chunks = prod(op.kernel), chunks_of(view)
         centred = centred_weights(view)

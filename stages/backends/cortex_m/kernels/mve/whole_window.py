@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 BLOCK = 4  # channels
 CHUNK = 8  # taps of a vector
@@ -27,11 +23,9 @@ def block_count(view: LayerView) -> int:
     return -(-int(view.op.in_channels) // BLOCK)
 
 
-def offsets(view: LayerView) -> NDArray[np.int64]:
+def offsets(view: LayerView) -> npt.NDArray[np.int64]:
     """Return int64 [taps]: bytes from the first pixel of the window to each tap."""
-    import numpy as np
-
     op, (_, _, width, channels) = view.op, view.inputs[0].shape
     rows, columns = (np.arange(op.kernel[axis]) * op.dilation[axis] for axis in (0, 1))
-    reach: NDArray[np.int64] = (rows[:, None] * width + columns).reshape(-1) * channels
+    reach: npt.NDArray[np.int64] = (rows[:, None] * width + columns).reshape(-1) * channels
     return reach

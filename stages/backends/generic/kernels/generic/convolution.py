@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -16,9 +16,7 @@ from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class ConvParams(KernelParams):
@@ -50,8 +48,6 @@ class Conv2d(Kernel):
         return why_not_types(view) or too_deep(depth_of(view))
 
     def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.generic.kernels.generic import packing
 
         op, x = view.op, view.inputs[0]

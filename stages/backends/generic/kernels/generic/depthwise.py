@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.depthwise_cost import by_pixels, by_planes
 from stages.backends.generic.kernels.generic.parameters import DEPTHWISE, epilogue
@@ -13,9 +13,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class DepthwiseConv2d(Kernel):
@@ -35,8 +33,6 @@ class DepthwiseConv2d(Kernel):
         return why_not_centred_types(view) or too_deep(prod(view.op.kernel))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.generic.kernels.generic import packing
 
         op = view.op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops8
 from stages.backends.generic.kernels.generic.parameters import ADD, EPILOGUE, MUL, REQUANTIZE, epilogue
@@ -13,9 +13,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class _Elementwise(Kernel):
@@ -181,8 +179,6 @@ class Table(Kernel):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return the table, indexed by the bits of the input: int8's entry -1 is entry 255."""
-        import numpy as np
-
         table = view.constant("table")
         return {"table": np.roll(table, 128) if view.inputs[0].dtype == "int8" else table}
 

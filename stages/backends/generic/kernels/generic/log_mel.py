@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import frames_of
@@ -11,9 +11,7 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.operators.log_mel import is_diagonal
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 LOG_MEL = Structure("fl_log_mel", ("frame", "fft_length", "pre_emphasis", "mels", "floor", "has_offset"))
 MEL_FEATURES = Structure("fl_mel_features", ("channels", "depth", "step", "low", "high"))
@@ -42,8 +40,6 @@ class LogMel(Kernel):
 
     def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, np.ndarray]:
         """Return the constants window, places and factors, in this order."""
-        import numpy as np
-
         from stages.ir.arithmetic import mel
 
         places = np.zeros(1, np.uint16)
@@ -51,8 +47,6 @@ class LogMel(Kernel):
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         """Return the constants in the order of the C function's arguments."""
-        import numpy as np
-
         from stages.ir.arithmetic import mel
 
         op, edges, bias = view.op, view.constant("edges"), view.constant("bias")

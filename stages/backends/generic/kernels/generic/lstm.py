@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_LSTM, LSTM16
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -11,9 +11,7 @@ from stages.backends.kernels.lstm import Lstm8
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class _Lstm(Kernel):
@@ -23,8 +21,6 @@ class _Lstm(Kernel):
 
     def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
         """Return the gates of a cell in order, [units * 4, depth] and [units * 4, units]."""
-        import numpy as np
-
         parts = {"input": view.constant("input_weights"), "recurrent": view.constant("recurrent_weights")}
         return {
             name: np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, array.shape[2])
@@ -45,8 +41,6 @@ class Lstm16(_Lstm):
         return why_not_sixteen(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import upper_half
 
         op = view.op

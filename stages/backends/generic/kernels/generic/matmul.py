@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.generic.kernels.generic.parameters import EPILOGUE, epilogue
@@ -13,9 +13,7 @@ from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MATMUL = Structure(
     "fl_matmul",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.kernels.copies import (
@@ -29,9 +29,7 @@ from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", "resize_nearest_neighbor")
 
@@ -92,8 +90,6 @@ class Move(_Copying):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         if view.op.kind != "resize_nearest_neighbor":
             return {}
         return {key: np.array(view.op.params[key], np.int32) for key in ("rows", "columns")}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import logical_strides
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Pick(Loops):
@@ -24,8 +22,6 @@ class Pick(Loops):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return each table entry as elements of the input's memory."""
-        import numpy as np
-
         strides = logical_strides(view.inputs[0])
         tables = {f"from{i}": strides[axis] for i, axis in enumerate(view.op.axes)}
         return {key: (view.constant(key) * stride).astype(np.int32) for key, stride in tables.items()}

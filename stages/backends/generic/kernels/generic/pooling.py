@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import POOL
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
@@ -12,9 +12,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Pool2d(Kernel):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_GRU, FLOAT_RNN
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _ACTIVATIONS = ("none", "relu", "tanh")  # as in float_rnn.c
 
@@ -62,8 +60,6 @@ class FloatGru(_Recurrent):
     headers: ClassVar[tuple[str, ...]] = ("float_recurrent.h",)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op = view.op
         bias = np.concatenate([view.constant("input_bias"), view.constant("recurrent_bias")]).reshape(-1)
         sizes = {"units": op.units, "depth": op.depth, "reset_after": int(op.reset_after)}

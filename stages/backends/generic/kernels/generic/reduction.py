@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops, Loops8
 from stages.backends.generic.kernels.generic.parameters import MEAN, epilogue
@@ -13,9 +13,7 @@ from stages.backends.kernels.tir.strides import Axis, logical_strides, reduced_a
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.operators.reductions import ReduceProd
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Mean(Kernel):

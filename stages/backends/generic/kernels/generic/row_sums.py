@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import ROW_AVERAGES, ROW_MEANS, epilogue
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Lowering, RowSumKernel
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MAX_PIXELS = ((1 << 31) - 1) // 256  # of a sum of 8-bit values, with half a count to round
 

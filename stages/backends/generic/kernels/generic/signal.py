@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 STAGES = 16  # of an FFT, at most
 FFT = Structure("fl_fft", ("frames", "samples", "half", "stages", *(f"radix{number}" for number in range(STAGES))))
@@ -85,8 +83,6 @@ class FilterBank(Signal):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return the weights of both channels side by side, without zeros at a section's ends."""
-        import numpy as np
-
         x, y = view.inputs[0], view.outputs[0]
         pairs, places = [np.zeros((0, 2), np.int16)], [frames_of(x.shape), x.shape[-1], y.shape[-1]]
         for first, *weights in view.op.sections(view):
@@ -118,8 +114,6 @@ class NoiseEstimate(Signal):
         return True
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, x = view.op, view.inputs[0]
         factors = [number for pair in zip(op.smoothing, op.rest, strict=True) for number in pair]
         fields = [frames_of(x.shape), x.shape[-1], *factors, op.smoothing_bits, op.bits, int(op.clamping)]

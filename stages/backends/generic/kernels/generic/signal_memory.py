@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.signal import Signal
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -11,9 +11,7 @@ from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 FRAMER = Structure("fl_framer", ("streams", "frames", "size", "step", "kept", "unset"))
 STACKER = Structure("fl_stacker", ("count", "channels", "rows", "left", "step"))

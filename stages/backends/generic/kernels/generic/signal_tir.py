@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.stateful import StatefulFunction
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 # Integer arguments of the functions, behind the buffers. Buffers are inputs, constants, states, outputs, scratch.
 _FFT = {"int16": "s16", "int32": "s32", "float32": "f32"}

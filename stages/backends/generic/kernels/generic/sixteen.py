@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops16
 from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
@@ -22,9 +22,7 @@ from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Extremum
 from stages.ir.operators.products import DepthwiseConv2D
 from stages.ir.operators.reductions import ReduceProd
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _MOST_SUMMED = 65535  # of 16 bits, by an int32
 
@@ -43,8 +41,6 @@ class _Products(Kernel):
         return ""
 
     def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
-        import numpy as np
-
         weights = weight_rows(view, view.constant("weights"))
         bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(len(weights), np.int64)
         return {"weights": np.ascontiguousarray(weights), "bias": bias.astype(np.int64)}
@@ -59,8 +55,6 @@ class Conv16(_Products):
     roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.ir.arithmetic.fixed_point import upper_half
 
         op, x, y = view.op, view.inputs[0], view.outputs[0]

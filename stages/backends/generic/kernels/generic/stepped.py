@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import STEPPED
 from stages.backends.kernels.eight_bit import (
@@ -16,9 +16,7 @@ from stages.backends.kernels.eight_bit import (
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class SteppedFullyConnected(Kernel):
@@ -34,8 +32,6 @@ class SteppedFullyConnected(Kernel):
         return why_not_weights_order(view) or why_not_types(view) or too_deep(view.op.depth)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.generic.kernels.generic.packing import signed_weights
 
         op = view.op

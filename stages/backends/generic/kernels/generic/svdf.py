@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_SVDF, SVDF, epilogue
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class _Svdf(Kernel):
@@ -22,8 +20,6 @@ class _Svdf(Kernel):
         return {"units": view.outputs[0].shape[1], "rank": op.rank, "depth": op.depth, "memory": op.memory}
 
     def _arrays(self, view: LayerView, bias: type[np.generic]) -> dict[str, np.ndarray]:
-        import numpy as np
-
         bias_values = view.constant("bias") if view.has("bias") else np.zeros(view.outputs[0].shape[1], bias)
         return {"feature": view.constant("feature"), "time": view.constant("time"), "bias": bias_values}
 
@@ -42,8 +38,6 @@ class Svdf(_Svdf):
         return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op = view.op
         fields = {
             "input_zero_point": op.input_zero_point,
@@ -78,8 +72,6 @@ class NarrowSvdf(_Svdf):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         return self._arrays(view, np.int32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -105,8 +97,6 @@ class FloatSvdf(_Svdf):
         return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         return {**self._arrays(view, np.float32), "svdf": FLOAT_SVDF.of(self._sizes(view))}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

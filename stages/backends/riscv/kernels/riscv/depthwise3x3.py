@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import weight_rows, why_not_centred_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView, Tensor
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _SIDE = ("size", "out", "stride", "before", "x_step", "y_step")
 FIELDS = Structure(
@@ -48,8 +46,6 @@ class Depthwise3x3(Kernel):
         return why_not_centred_types(view) or _why_not_windows(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.generic.kernels.generic import packing
 
         op = view.op

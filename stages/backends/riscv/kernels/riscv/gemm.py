@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -16,9 +16,7 @@ from stages.backends.riscv.kernels.riscv.windows import FIELDS as WINDOWS
 from stages.backends.riscv.kernels.riscv.windows import fields_of, reads_in_place
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 FIELDS = Structure(
     "riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high", "rectified")
@@ -52,8 +50,6 @@ class Gemm(Kernel):
         return f"a tile takes {size} bytes of scratch; the limit is {_MOST_PACKED}" if size > _MOST_PACKED else ""
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.generic.kernels.generic import packing
         from stages.backends.riscv.kernels.riscv.panels import channels, panels
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from stages.backends.riscv.kernels.riscv.rows import ROWS, Rows
 from stages.backends.riscv.kernels.riscv.windows import fields_of, reads_in_place
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 SEGMENT = 64  # products that are added up on 64 bits before sums are taken apart
 
@@ -57,8 +58,6 @@ def _runs(fields: dict[str, int], pixels: int) -> int:
 
     A window row inside the image is one run. Otherwise, each tap is a run.
     """
-    import numpy as np
-
     width = fields["kernel_width"]
     first = np.minimum(np.arange(0, pixels, ROWS), max(pixels - ROWS, 0))
     if fields["dilation_x"] != 1 or fields["pixel"] != fields["channels"]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from stages.backends.kernels.eight_bit import sums
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 
 def is_rectified(view: LayerView) -> bool:
     """Return whether no output is below the zero point and all shifted sums fit 32 bits."""
-    import numpy as np
-
     op, layer_sums = view.op, sums(view, 0)
     s = -layer_sums.shift.astype(np.int64)
     if op.act_min < op.output_zero_point or s.min() < 1:

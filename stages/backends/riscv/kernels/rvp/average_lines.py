@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -13,9 +13,7 @@ from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, w
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MAX_WINDOW = 100  # elements; up to so many all counts have a factor in 16 bits (averages.h)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -15,9 +15,7 @@ from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
 from stages.backends.riscv.kernels.rvp.panels import GEOMETRY, block_count, geometry, products, why_not_arithmetic
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class GemmParams(KernelParams):
@@ -43,8 +41,6 @@ class _Gemm(Kernel):
         """Return why the kernel cannot compute this shape or layout, '' if it can."""
 
     def pack_for(self, view: LayerView, params: GemmParams, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         bits, lanes = target.word_bits, target.word_bits // 32

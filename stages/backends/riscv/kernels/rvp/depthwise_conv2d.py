@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -23,10 +23,7 @@ from stages.backends.riscv.kernels.rvp.strips import (
 )
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-
+from stages.support.lazy import np
 
 _REGISTER_BYTES = 8  # of RV64; also a multiple of RV32's
 
@@ -57,8 +54,6 @@ class DepthwiseConv2d(Kernel):
         return same_bytes(view.inputs[0], view.outputs[0]) and view.op.out_channels % _REGISTER_BYTES == 0
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         constants, lanes = layer_arithmetic(view), target.word_bits // 32

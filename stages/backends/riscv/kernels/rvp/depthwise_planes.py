@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.riscv.kernels.rvp.plane_layout import PLANES, Plane, fields
 from stages.backends.riscv.kernels.rvp.strips import is_split, why_not_arithmetic
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class DepthwisePlanes(Kernel):
@@ -36,8 +34,6 @@ class DepthwisePlanes(Kernel):
         return why_not_types(view) or why_not_nhwc(view) or why_not_arithmetic(view, any_shift=True)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         constants = arithmetic(view, signed_activations=True, any_shift=True)
@@ -68,8 +64,6 @@ class DepthwisePlanes(Kernel):
 
 def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
     """Return the weights of each tap pair and of a single tap: int64 [words, 2, channels]."""
-    import numpy as np
-
     weights = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)
     if plane.exchanged:
         weights = weights.transpose(1, 0, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, w
 from stages.backends.riscv.kernels.rvp.window_lines import WINDOW, Lines, fields, why_not_lines
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class DepthwiseWindow(Kernel):
@@ -36,8 +34,6 @@ class DepthwiseWindow(Kernel):
         return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         lanes = target.word_bits // 32

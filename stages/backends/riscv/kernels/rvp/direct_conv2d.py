@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
 from stages.backends.riscv.kernels.rvp.tiling import DirectParams, Tiling, geometry, usable_axes
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _SAVED_BY_ONCE = 5.2  # instructions for a register of outputs that is rounded once
 
@@ -35,8 +33,6 @@ class DirectConv2d(Kernel):
         return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: DirectParams, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         lanes = target.word_bits // 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import weight_zero_point, why_not_nhwc, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -20,9 +20,7 @@ from stages.backends.riscv.kernels.rvp.pointwise import MOST_CHUNKS, block_instr
 from stages.backends.riscv.kernels.rvp.pointwise import why_not_shape as why_not_pointwise
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class FewInputs(Kernel):

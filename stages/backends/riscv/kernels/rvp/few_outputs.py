@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -14,9 +14,7 @@ from stages.backends.kernels.windows import whole_windows
 from stages.backends.riscv.kernels.rvp.base import LANE, arithmetic, clip_word
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 LAYER = Structure(
     "rvp_few_outputs",
@@ -46,8 +44,6 @@ class FewOutputs(Kernel):
         return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=False, any_shift=True))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         op, constants = view.op, arithmetic(view, signed_activations=False, any_shift=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import arithmetic
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class FullyConnectedRows(Kernel):
@@ -34,8 +32,6 @@ class FullyConnectedRows(Kernel):
         return shape or why_not_sums(view.op.depth, lambda: arithmetic(view, signed_activations=False))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing
 
         constants, bits = arithmetic(view, signed_activations=False), target.word_bits

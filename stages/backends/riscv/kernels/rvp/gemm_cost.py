@@ -24,6 +24,7 @@ from stages.backends.riscv.kernels.rvp.panels import (
     products,
 )
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 _UNROLL = 8  # chunks of a turn of the loop
 _SHORT = 16  # bytes of a row of a window that is copied without a loop
@@ -174,8 +175,6 @@ def _how(view: LayerView, split: Products, length: int, *, is_whole: bool, size:
 
 def _reached(view: LayerView, call: Calls, first: int) -> tuple[int, int, int]:
     """Return outputs with windows in the image, their bursts within a panel, other outputs."""
-    import numpy as np
-
     columns, total = view.outputs[0].shape[2], call.rows * call.panels * call.times
     pixels = np.arange(first, first + total)
     here = np.isin(pixels // columns, whole_windows(view, 0)) & np.isin(pixels % columns, whole_windows(view, 1))

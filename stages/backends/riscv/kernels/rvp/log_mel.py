@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stages.backends.generic.kernels.generic import log_mel as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.signal import frames_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class LogMel(generic.LogMel):
@@ -54,8 +52,6 @@ class MelFeatures(generic.MelFeatures):
 
     def weights(self, view: LayerView) -> np.ndarray:
         """Return the weight rows; each four weights are in the order 0 2 1 3."""
-        import numpy as np
-
         weights = view.constant("weights")
         fours = np.pad(weights, ((0, 0), (0, -weights.shape[1] % 4))).reshape(-1, 2, 2)
         return fours.transpose(0, 2, 1).reshape(len(weights), -1).astype(np.int16)

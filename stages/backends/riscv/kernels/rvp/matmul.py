@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.kernel import Lowering
@@ -13,9 +13,7 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 LAYER = Structure(
     "rvp_matmul",
@@ -45,8 +43,6 @@ class RvpMatmul(Matmul8):
         return refused or ("" if view.op.shift >= -31 else f"a right shift of {-view.op.shift}; the limit is 31")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp.rounding import rounders
 
         op, (a, b), y = view.op, view.inputs, view.outputs[0]
@@ -127,8 +123,6 @@ def _whole(count: int, multiple: int) -> int:
 
 def _range(view: LayerView) -> Range:
     """Return the bounds of a sum."""
-    import numpy as np
-
     from stages.backends.kernels.eight_bit import Range
 
     ends = [(-128 - zero_point, 127 - zero_point) for zero_point in view.op.zero_points]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.kernels.tir.strides import reduced_axes, two_axes
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MEAN = Structure("rvp_mean", ("rows", "row_step", "columns", "column_step", "offset", "multiplier", "rounder", "clip"))
 

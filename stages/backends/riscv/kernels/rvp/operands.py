@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -13,9 +13,7 @@ from stages.backends.kernels.tir.strides import Axis, Broadcast, broadcast
 from stages.backends.riscv.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiles
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 ROWS = ("rows", "count", "step0", "step1", "row0", "row1")
 REGISTER = 60.0  # instructions for a register of elements, roughly

@@ -6,7 +6,7 @@ The constants of a channel block stay in registers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -15,9 +15,7 @@ from stages.backends.riscv.kernels.rvp.base import arithmetic, is_bounded, one_r
 from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _DEPTHS = (4, 8)  # channels of a pixel: one chunk, or two
 MOST_CHUNKS = 3  # of a row whose weights stay in registers
@@ -77,8 +75,6 @@ def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray
 
     Each run of `run` elements starts a new chunk.
     """
-    import numpy as np
-
     from stages.backends.riscv.kernels.rvp import packing
 
     layer_constants = arithmetic(view, signed_activations=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 LONG = {8: 28, 4: 32}  # by register: of so many units pixels are copied as runs (SHORT in copies_image.h)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -13,9 +13,7 @@ from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 FIELDS = 13  # int32 fields of the C structure rvp_pool
 MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 255
@@ -45,8 +43,6 @@ class Pool2d(Kernel):
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, x, y = view.op, view.inputs[0], view.outputs[0]
         sizes = (*x.shape[1:3], *y.shape[1:3], x.shape[3])
         fields = (*sizes, *op.kernel, *op.stride, *op.padding[:2], op.act_min, op.act_max)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -12,9 +12,7 @@ from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
 from stages.backends.riscv.kernels.rvp.quad_lines import QUADS, QuadLines
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 MOST_WEIGHTS = 1 << 14  # bytes: words of a quad are repeated with zeros, for each byte and each lane
 MOST_CHANNELS = 16  # of a group of the input, where outputs are not few: panels and strips share what they read
@@ -39,8 +37,6 @@ class Quads(Kernel):
         return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=True, any_shift=True))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         from stages.backends.riscv.kernels.rvp import packing, quad_packing
 
         constants = arithmetic(view, signed_activations=True, any_shift=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -11,9 +11,7 @@ from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, 
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers import Array
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class Window(Window16):
@@ -109,8 +107,6 @@ class FilterBank(generic.FilterBank):
 
     def _pairs(self, view: LayerView) -> list[tuple[int, int, Array]]:
         """Return first bin, bins and weights of each section, padded with zeros to pairs of bins."""
-        import numpy as np
-
         packed = super().pack(view, self.params())
         pairs, (firsts, counts) = packed["weights"], packed["bank"][3:].reshape(-1, 2).T
         sections = []
@@ -122,8 +118,6 @@ class FilterBank(generic.FilterBank):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Return the weights of both channels side by side, for pairs of bins."""
-        import numpy as np
-
         sections = self._pairs(view)
         places = [number for first, count, _ in sections for number in (first, count)]
         bank = np.array([*super().pack(view, params)["bank"][:3], *places], np.int32)

@@ -6,16 +6,14 @@ The lanes of a vector are channels, of one pixel or of neighbours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvv.depthwise_lines import FIELDS, arithmetic, fields, lines_of
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 
 class _Windows(Kernel):
@@ -39,8 +37,6 @@ class _Windows(Kernel):
         return ""
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         constants, lines = arithmetic(view), lines_of(view, target.vlen)
         return {
             "weights": lines.weights(constants.weights),

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 from stages.backends.kernels.eight_bit import sums
 from stages.backends.kernels.structure import Structure
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from stages.support.lazy import np, npt
 
 FIELDS = Structure(
     "rvv_depthwise",
@@ -47,15 +44,13 @@ class Arithmetic:
     mode     relu, signed, once
     """
 
-    weights: NDArray[np.int64]
-    params: NDArray[np.int32]
+    weights: npt.NDArray[np.int64]
+    params: npt.NDArray[np.int32]
     mode: str
 
 
 def arithmetic(view: LayerView) -> Arithmetic:
     """Return the constants of a layer. Raise ValueError if shifted weights do not fit 16 bits."""
-    import numpy as np
-
     layer, op = sums(view, 0), view.op
     shift = np.where(layer.multiplier == 0, -1, layer.shift.astype(np.int64))
     left = np.maximum(shift + op.rounds_once, 0)  # one rounding needs a right shift of 1 at least
@@ -193,33 +188,25 @@ class Lines:
         addresses = {"slide": rows, "few": rows, "any": self.taps}.get(self.shape, 0)
         return addresses * (word_bits // 32) + -(-self.span * self.line // 2)
 
-    def by_groups(self, values: NDArray[Any]) -> NDArray[Any]:
+    def by_groups(self, values: Array) -> Array:
         """Return [rows, channels] as [groups, rows, lanes], repeated for each pixel of a vector."""
-        import numpy as np
-
         return self._grouped(np.tile(values, (1, self.pixels)))
 
-    def weights(self, values: NDArray[np.int64]) -> NDArray[np.int16]:
+    def weights(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
         """Return the weights as the code reads them; `values` are those of Arithmetic."""
-        import numpy as np
-
         rows = np.tile(values, (1, self.pixels))
         rows = np.concatenate([rows, self.offsets()[None]]) if self.is_few else rows
         return self._grouped(rows).astype(np.int16)
 
-    def _grouped(self, rows: NDArray[Any]) -> NDArray[Any]:
-        import numpy as np
-
+    def _grouped(self, rows: Array) -> Array:
         padded = np.pad(rows, ((0, 0), (0, self.groups * self.lanes - rows.shape[1])))
         return np.ascontiguousarray(padded.reshape(len(rows), self.groups, self.lanes).transpose(1, 0, 2))
 
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> npt.NDArray[np.int64]:
         """Return bytes in a line from the first lane's input to each lane's, [pixels * channels]."""
-        import numpy as np
-
         multiplier = self.channels if self.view.op.op == "conv2d" else self.view.op.depth_multiplier
         columns = np.arange(self.pixels)[:, None] * self.view.op.stride[1] * self.pixel
-        offsets: NDArray[np.int64] = (columns + np.arange(self.channels) // multiplier) * _INT16
+        offsets: npt.NDArray[np.int64] = (columns + np.arange(self.channels) // multiplier) * _INT16
         return offsets.reshape(-1)
 
     def chunks(self) -> dict[str, int]:

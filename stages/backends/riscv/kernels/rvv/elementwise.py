@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -14,9 +14,7 @@ from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, twice
 from stages.backends.riscv.kernels.rvv.turns import turns
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _GEOMETRY = ("rows", "run", "row0", "row1", "step0", "step1")
 _INPUTS = ("zero_point0", "zero_point1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -14,9 +14,7 @@ from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_n
 from stages.backends.riscv.kernels.rvv.turns import turns
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
-
-if TYPE_CHECKING:
-    import numpy as np
+from stages.support.lazy import np
 
 _AXES = ("x_step", "extent0", "step0", "extent1", "step1", "offset")
 MEAN = Structure("rvv_mean", (*_AXES, *SCALE[1:], "zero_point", "low", "high"))
