@@ -1,6 +1,5 @@
 /* For kernel benchmarks and tests: reports a count by name; stages/backends/simulators/bench.py reads it. */
-#ifndef FIRMLINE_BENCH_H
-#define FIRMLINE_BENCH_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -20,5 +19,3 @@ static inline void bench_report(const char *name, uint64_t instructions)
         statement;                                                  \
         bench_report((name), board_instructions() - bench_start_);  \
     } while (0)
-
-#endif

@@ -1,8 +1,7 @@
 /* What a target family provides to the harness and to kernel benchmarks: a way to end, files on the host, an instruction
  * counter and a watchdog. `riscv/board.c` speaks to the simulator's host interface, `host/board.c` to the operating system.
  */
-#ifndef FIRMLINE_BOARD_H
-#define FIRMLINE_BOARD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline void board_layer(int layer)
 
 /* Highest use of the stack so far, in bytes; 0 if it is not measured. */
 uint32_t board_stack_used(void);
-
-#endif

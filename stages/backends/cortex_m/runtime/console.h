@@ -1,6 +1,5 @@
 /* Text for the person who runs the simulator. */
-#ifndef FIRMLINE_CORTEX_M_CONSOLE_H
-#define FIRMLINE_CORTEX_M_CONSOLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@ void console_write(const char *text, size_t bytes);
 
 /* Called before the program ends; does nothing unless stdio.c is linked. */
 void console_flush(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Left shift of a frame of int16, as in SignalFftAutoScale of TFLM and in microfrontend. */
-#ifndef FIRMLINE_AUTO_SCALE_H
-#define FIRMLINE_AUTO_SCALE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ static inline int32_t fl_scale_bits_of_lowest(const int16_t *x, int32_t size, in
         return fl_scale_bits((uint32_t)largest);
     return ignored ? 15 : 0;
 }
-
-#endif

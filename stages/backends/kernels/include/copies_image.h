@@ -11,8 +11,7 @@
  *
  * Only words of x that contain a byte of the run are read. So no read leaves the memory of the run.
  */
-#ifndef FIRMLINE_COPIES_IMAGE_H
-#define FIRMLINE_COPIES_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -398,5 +397,3 @@ COPIES_INLINE void copies_nearest(void *y, const void *x, const int32_t *rows, c
         }
     }
 }
-
-#endif

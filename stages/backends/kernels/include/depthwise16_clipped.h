@@ -8,8 +8,7 @@
  *
  *      y = clamp((t * high + 2^31) >> 32), t = bias + sum within 32 bits
  */
-#ifndef FIRMLINE_DEPTHWISE16_CLIPPED_H
-#define FIRMLINE_DEPTHWISE16_CLIPPED_H
+#pragma once
 
 #include "depthwise16_fields.h"
 
@@ -77,5 +76,3 @@ S16_INLINE void d16_image(const int16_t *x, const int8_t *w, const void *channel
         }
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Fields of a depthwise convolution of 16-bit activations. */
-#ifndef FIRMLINE_DEPTHWISE16_FIELDS_H
-#define FIRMLINE_DEPTHWISE16_FIELDS_H
+#pragma once
 
 #include "scale16.h"
 
@@ -9,5 +8,3 @@ struct fl_depthwise16 {
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left, out_width;
     int32_t out_height, low, high;
 };
-
-#endif

@@ -15,8 +15,7 @@
  *
  *      y = clamp((t * high + 2^31) >> 32), t = bias + sum within 32 bits
  */
-#ifndef FIRMLINE_DEPTHWISE16_IMAGE_H
-#define FIRMLINE_DEPTHWISE16_IMAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -111,5 +110,3 @@ S16_INLINE void d16_image(const int16_t *x, const int8_t *w, const void *channel
         }
     }
 }
-
-#endif

@@ -7,8 +7,7 @@
  * In both cases the compiler moves no memory access across it, as for engine_barrier. That is enough for a core that executes in
  * order and memory that is not cached.
  */
-#ifndef ENGINE_CLOCK_H
-#define ENGINE_CLOCK_H
+#pragma once
 
 static inline void engine_barrier(void)
 {
@@ -26,5 +25,3 @@ static inline void engine_clock(void)
     engine_barrier();
 #endif
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions of gemmlowp's fixed-point arithmetic other than requantization. */
-#ifndef FIRMLINE_FIXED_POINT_H
-#define FIRMLINE_FIXED_POINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ static inline int32_t fl_leading_zeros(uint32_t x)
     return count;
 #endif
 }
-
-#endif

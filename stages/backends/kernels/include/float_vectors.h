@@ -9,8 +9,7 @@
  *         layer_scalars(input, output);
  *     }
  */
-#ifndef FIRMLINE_FLOAT_VECTORS_H
-#define FIRMLINE_FLOAT_VECTORS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -60,6 +59,4 @@ static inline int fl_end_vectors(uint32_t before)
     (void)before;
     return 0;
 }
-#endif
-
 #endif

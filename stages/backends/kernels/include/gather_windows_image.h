@@ -5,8 +5,7 @@
  *     copy(int8_t *to, const int8_t *from, intptr_t count, int32_t flip)     copies bytes, each xored with `flip`
  *     set(int8_t *to, intptr_t count, int32_t value)
  */
-#ifndef FIRMLINE_GATHER_WINDOWS_IMAGE_H
-#define FIRMLINE_GATHER_WINDOWS_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -88,5 +87,3 @@ INLINE void gather_windows(const void *x, int8_t *rows, int32_t first, int32_t c
         }
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Log-mel spectra of frames. */
-#ifndef FIRMLINE_LOG_MEL_H
-#define FIRMLINE_LOG_MEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@
     FL_LOG_MEL(prefix##_log_mel_magnitude);                                                                        \
     FL_LOG_MEL(prefix##_log_mel_power_emphasized);                                                                 \
     FL_LOG_MEL(prefix##_log_mel_magnitude_emphasized)
-
-#endif

@@ -4,8 +4,7 @@
  *   log_mel_bin(z, k)                            real and imaginary part
  *   log_mel_energies(z, first, end, ramps)       sums of energies of bins [first, end): log_mel_side
  */
-#ifndef FIRMLINE_LOG_MEL_IMAGE_H
-#define FIRMLINE_LOG_MEL_IMAGE_H
+#pragma once
 
 #include "log_mel_types.h"
 
@@ -122,5 +121,3 @@ LOG_MEL_INLINE void log_mel_filters(const struct log_mel_spectrum *z, int32_t sh
     LOG_MEL_FUNCTION(prefix##_log_mel_magnitude, spectrum_plain, 1, 0)                                             \
     LOG_MEL_FUNCTION(prefix##_log_mel_power_emphasized, spectrum_emphasized, 2, 1)                                 \
     LOG_MEL_FUNCTION(prefix##_log_mel_magnitude_emphasized, spectrum_emphasized, 1, 1)
-
-#endif

@@ -14,8 +14,7 @@
  *
  * factors: of each stage for each LM_LANES values of j, cosines and sines of the factors 1, 2 and 3.
  */
-#ifndef FIRMLINE_LOG_MEL_LANES_H
-#define FIRMLINE_LOG_MEL_LANES_H
+#pragma once
 
 #include "log_mel_types.h"
 
@@ -162,5 +161,3 @@ LOG_MEL_INLINE const int32_t *later_stages(const struct log_mel_spectrum *z, con
         factors = next_stage(z, factors, points, size);
     return factors;
 }
-
-#endif

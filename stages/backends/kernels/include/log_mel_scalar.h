@@ -5,8 +5,7 @@
  *
  * LOG_MEL_FUNCTIONS(prefix) defines the functions.
  */
-#ifndef FIRMLINE_LOG_MEL_SCALAR_H
-#define FIRMLINE_LOG_MEL_SCALAR_H
+#pragma once
 
 #include "log_mel_types.h"
 
@@ -227,5 +226,3 @@ LOG_MEL_INLINE struct log_mel_spectrum log_mel_spectrum_in(void *bins, int32_t p
     (void)points;
     return (struct log_mel_spectrum){bins};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Types and arithmetic of log-mel spectra. */
-#ifndef FIRMLINE_LOG_MEL_TYPES_H
-#define FIRMLINE_LOG_MEL_TYPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ LOG_MEL_INLINE int32_t add_high(int32_t sum, int32_t a, int32_t b)
     return sum + high(a, b);
 #endif
 }
-
-#endif

@@ -20,8 +20,7 @@
  * scratch           [LSTM_BLOCK][2][4] sums, both rows, and gates [4][units] as int16, each aligned to 16 bytes
  * clip              bound of the cells; 32768: none
  */
-#ifndef FIRMLINE_LSTM_IMAGE_H
-#define FIRMLINE_LSTM_IMAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -156,5 +155,3 @@ S16_FUNCTION void lstm_step(const int8_t *x, const int8_t *input, const int8_t *
     LSTM_CELLS(gates, cell, y, &p);
     __builtin_memcpy(hidden, y, (size_t)p.units);
 }
-
-#endif

@@ -24,8 +24,7 @@
  *
  * Results are scaled by multiplier * 2^(shift - 31) with two roundings. shift is below 0, and twice a sum fits 32 bits.
  */
-#ifndef FIRMLINE_MATMUL_IMAGE_H
-#define FIRMLINE_MATMUL_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -147,5 +146,3 @@ MM_INLINE void mm_product(const int8_t *x, const int8_t *w, int8_t *y, int32_t *
         }
     }
 }
-
-#endif

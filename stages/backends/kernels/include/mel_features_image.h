@@ -1,7 +1,6 @@
 /* Features of log-mel spectra. Kernels include this after they define mel_weight, the type of weights, and
  * mel_sum(sum, x, weights, depth), which adds `depth` products to a sum of 64 bits. MEL_ROW(depth): weights in a row. */
-#ifndef FIRMLINE_MEL_FEATURES_IMAGE_H
-#define FIRMLINE_MEL_FEATURES_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ struct fl_mel_features {
             }                                                                                                  \
         }                                                                                                      \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the A64 matrix kernels: the structure with a product's parameters, also for assembly. */
-#ifndef FIRMLINE_NEON_GEMM_H
-#define FIRMLINE_NEON_GEMM_H
+#pragma once
 
 /* Offsets of the fields of struct neon_gemm; the first four registers are read at once. */
 #define NEON_GEMM_X_ROW 64
@@ -22,6 +21,4 @@ struct neon_gemm {
     int8_t low[16], high[16], flip[16];
     int32_t x_row, y_row, depth, columns, mode;
 };
-#endif
-
 #endif

@@ -14,8 +14,7 @@
  *   c0, ...   the numbers of the vector registers of its sums; c0 has the first four columns
  * x16 is free between the macros.
  */
-#ifndef FIRMLINE_NEON_GEMM_ASM_H
-#define FIRMLINE_NEON_GEMM_ASM_H
+#pragma once
 
 #include "neon_gemm.h"
 #include "neon_requantize.h"
@@ -96,5 +95,3 @@
 1:  subs tiles, tiles, #1
     b.ne \tile
 .endm
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts the sums of eight units of four rows to results, for products of matrices (matmul_image.h). */
-#ifndef FIRMLINE_NEON_MATMUL_ROWS_H
-#define FIRMLINE_NEON_MATMUL_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -58,5 +57,3 @@ NEON_INLINE void mm_put(int32_t *sums, struct mm_row row)
     vst1q_s32(sums, row.low);
     vst1q_s32(sums + 4, row.high);
 }
-
-#endif

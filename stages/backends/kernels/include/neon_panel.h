@@ -1,8 +1,7 @@
 /* Products of interleaved rows (neon_panel_asm.h), and their panels: tiles of eight rows. If one to four rows remain, the last tile
  * has four.
  */
-#ifndef FIRMLINE_NEON_PANEL_H
-#define FIRMLINE_NEON_PANEL_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -68,5 +67,3 @@ NEON_INLINE void neon_interleave_panel(neon_interleave_four *four, int32_t chunk
         rows += 4 * (ptrdiff_t)gemm->x_row;
     }
 }
-
-#endif

@@ -20,8 +20,7 @@
  * Both start with `panel` at the tile and advance w, p, and out0 ... out7. They end with `a` behind the tile.
  * v8-v31 have the sums.
  */
-#ifndef FIRMLINE_NEON_PANEL_ASM_H
-#define FIRMLINE_NEON_PANEL_ASM_H
+#pragma once
 
 #define SCRATCH0 v2
 #define SCRATCH1 v3
@@ -126,5 +125,3 @@
     ldp x19, x20, [sp], #64
     end_function \name
 .endm
-
-#endif

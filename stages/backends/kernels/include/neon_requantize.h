@@ -10,8 +10,7 @@
  * The including file defines these vector registers: SCRATCH0 ... SCRATCH3, free while sums are scaled; and the layer's constants
  * for narrowing: ZERO_POINT (int16), LOW and HIGH (int8), FLIP (xored into each byte).
  */
-#ifndef FIRMLINE_NEON_REQUANTIZE_H
-#define FIRMLINE_NEON_REQUANTIZE_H
+#pragma once
 
 #define MODE_HALVES 0
 #define MODE_SHIFTS 1
@@ -140,5 +139,3 @@
     ldp d14, d15, [sp, #48]
     ldp d8, d9, [sp], #64
 .endm
-
-#endif

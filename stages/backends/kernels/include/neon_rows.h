@@ -1,6 +1,5 @@
 /* Computes all rows of a product, four at a time, with a function as in neon_rows_asm.h. */
-#ifndef FIRMLINE_NEON_ROWS_H
-#define FIRMLINE_NEON_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ static inline void neon_all_rows(neon_tiles *four, neon_tiles *const *rest, cons
                            offsets == NULL ? NULL : offsets + whole, gemm, 1);
     }
 }
-
-#endif

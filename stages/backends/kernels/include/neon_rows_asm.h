@@ -26,8 +26,7 @@
  *   v12-v15       scratch
  *   v16-v31       sums: four registers for each row
  */
-#ifndef FIRMLINE_NEON_ROWS_ASM_H
-#define FIRMLINE_NEON_ROWS_ASM_H
+#pragma once
 
 #define ZERO_POINT v8
 #define LOW v9
@@ -140,5 +139,3 @@
     ldp x19, x20, [sp], #48
     end_function \name
 .endm
-
-#endif

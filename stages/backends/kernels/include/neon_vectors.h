@@ -1,6 +1,5 @@
 /* Requantization of vectors, exact to the bit with the reference. neon_requantize.h describes the arithmetic. */
-#ifndef FIRMLINE_NEON_VECTORS_H
-#define FIRMLINE_NEON_VECTORS_H
+#pragma once
 
 #include <arm_neon.h>
 
@@ -72,5 +71,3 @@ NEON_INLINE uint8x8_t neon_narrow_8(int32x4_t a, int32x4_t b, const struct neon_
 {
     return neon_finish_8(vqmovn_high_s32(vqmovn_s32(a), b), o);
 }
-
-#endif

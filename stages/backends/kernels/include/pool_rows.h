@@ -15,8 +15,7 @@
  *   pool_means     y[i] = the mean of line[i + k * channels] for k < kernel_width, by a struct pool_mean; i < count; bytes
  *   pool_clip      clips `count` bytes to p->low ... p->high
  */
-#ifndef FIRMLINE_POOL_ROWS_H
-#define FIRMLINE_POOL_ROWS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -30,5 +29,3 @@ struct fl_pool_rows {
 
 /* One NHWC image; averages are of at most 255 elements, halves go away from zero. */
 typedef void fl_pool_by_rows(const void *x, void *y, void *line, const int32_t *fields);
-
-#endif

@@ -1,6 +1,5 @@
 /* The loops of pool_rows.h. A family's C file includes it after its functions. */
-#ifndef FIRMLINE_POOL_ROWS_IMAGE_H
-#define FIRMLINE_POOL_ROWS_IMAGE_H
+#pragma once
 
 #include "pool_rows.h"
 
@@ -94,5 +93,3 @@ POOL_INLINE void pool_average_rows(const uint8_t *x, uint8_t *y, int16_t *line, 
         }
     }
 }
-
-#endif

@@ -23,8 +23,7 @@
  *
  *      y = clamp((t * scale + 2^63) >> 64), t = bias + sum, scale = high * 2^32 + low of 64 bits, low signed; without it in mode SHORT
  */
-#ifndef FIRMLINE_PRODUCTS16_IMAGE_H
-#define FIRMLINE_PRODUCTS16_IMAGE_H
+#pragma once
 
 #include "fixed_point.h"
 #include "scale16.h"
@@ -249,5 +248,3 @@ S16_INLINE void p16_image(const int16_t *x, const int8_t *w, const void *channel
         (rows > 1 ? many : one)[p->mode](from, w, channels, y + pixel * p->out_channels, s, p);
     }
 }
-
-#endif

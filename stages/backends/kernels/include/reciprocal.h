@@ -1,6 +1,5 @@
 /* The reciprocal of gemmlowp's fixed-point arithmetic. */
-#ifndef FIRMLINE_RECIPROCAL_H
-#define FIRMLINE_RECIPROCAL_H
+#pragma once
 
 #include "requantize.h"
 
@@ -16,5 +15,3 @@ static inline int32_t fl_reciprocal(int32_t half)
     }
     return r >= 1 << 30 ? INT32_MAX : r * 2;
 }
-
-#endif

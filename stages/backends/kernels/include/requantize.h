@@ -3,8 +3,7 @@
  * A real multiplier is multiplier * 2^(shift - 31), multiplier in [0, 2^31), shift in [-31, 30]; a positive shift goes
  * left. Negative values are shifted right arithmetically (as GCC and Clang define it) and never shifted left.
  */
-#ifndef FIRMLINE_REQUANTIZE_H
-#define FIRMLINE_REQUANTIZE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ static inline int32_t fl_requantize_single(int32_t x, int32_t multiplier, int32_
 {
     return (int32_t)(((int64_t)x * multiplier + ((int64_t)1 << (30 - shift))) >> (31 - shift));
 }
-
-#endif

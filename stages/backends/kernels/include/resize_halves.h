@@ -17,8 +17,7 @@
  *
  * scratch  [width][channels / RH_GROUP, rounded up] groups of two words: a row interpolated between two rows of the image
  */
-#ifndef FIRMLINE_RESIZE_HALVES_H
-#define FIRMLINE_RESIZE_HALVES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -230,5 +229,3 @@ RH_INLINE void rh_image(const int8_t *x, const int32_t *rows, const int32_t *col
     rh_rows(x, rows, columns, y, scratch, parameters, whole ? RH_WHOLE : RH_BYTES);
 #endif
 }
-
-#endif

@@ -23,8 +23,7 @@
  * Twiddle factors are in order of use: for each stage, for each word of k, the factors of inputs 1, 2 and 3. With one lane,
  * k = 0 has no factors: they are 1, and the product of a quarter and 32767 / 32768 rounds to the quarter.
  */
-#ifndef FIRMLINE_RFFT16_IMAGE_H
-#define FIRMLINE_RFFT16_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -234,5 +233,3 @@ FFT_INLINE void fft_frames(const int16_t *x, const uint16_t *places, const uint3
         fft_real(z, numbers, w);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by kernels of 16-bit activations: the constants of an output channel, and the scaling of its sums. */
-#ifndef FIRMLINE_SCALE16_H
-#define FIRMLINE_SCALE16_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,6 +19,4 @@ S16_INLINE int32_t s16_clamp(int32_t x, int32_t low, int32_t high)
 /* (t * high + 2^31) >> 32; a family's file may have an instruction for it. */
 #ifndef S16_HIGH
 #define S16_HIGH(t, high) ((int32_t)(((int64_t)(t) * (high) + ((int64_t)1 << 31)) >> 32))
-#endif
-
 #endif

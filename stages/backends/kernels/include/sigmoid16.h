@@ -3,8 +3,7 @@
  * Both are computed from exp(-|x|), a polynomial times powers of e, and from 1 / (1 + exp(-|x|)) by Newton-Raphson steps. Saturations
  * of gemmlowp that no int16 input can reach are left out.
  */
-#ifndef FIRMLINE_SIGMOID16_H
-#define FIRMLINE_SIGMOID16_H
+#pragma once
 
 #include <stdint.h>
 
@@ -135,5 +134,3 @@ S16_FUNCTION int32_t s16_tanh(int32_t x, int32_t integer_bits)
     const int32_t y = S16_MOST((s16_reciprocal(e) - (1 << 13)) * 4);
     return x > 0 ? y : -y;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *   CHANNELS(name)    the name of a function
  *   LEADING_ZEROS(x)  of a uint32_t above 0
  */
-#ifndef FIRMLINE_SIGNAL_CHANNELS_IMAGE_H
-#define FIRMLINE_SIGNAL_CHANNELS_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -129,5 +128,3 @@ void CHANNELS(log)(const uint32_t *x, const uint16_t *table, int16_t *y, int32_t
         *y++ = (int16_t)(scaled < INT16_MAX ? scaled : INT16_MAX);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Softmax of int16 rows, for all families. Tables are struct softmax16_tables. */
-#ifndef FIRMLINE_SOFTMAX16_TABLES_H
-#define FIRMLINE_SOFTMAX16_TABLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ static inline struct softmax16_factor softmax16_factor_of(const uint32_t *recipr
     const int32_t position = (int32_t)(((total << (zeros - 1)) + (1u << 13)) >> 14) - (1 << 16);
     return (struct softmax16_factor){softmax16_value(reciprocal, position > 65535 ? 65535 : position), 31 - zeros};
 }
-
-#endif

@@ -15,8 +15,7 @@
  * state         [units * rank][memory], the oldest element first
  * scratch       one sum per feature, rounded up to a multiple of four, and the row, aligned to 16 bytes
  */
-#ifndef FIRMLINE_SVDF_IMAGE_H
-#define FIRMLINE_SVDF_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,5 +89,3 @@ static inline __attribute__((always_inline)) void svdf_step(const int8_t *x, con
     svdf_units(scratch, time, bias, state, p->units, p->rank, p->memory);
     SVDF_RESULTS(y, scratch, p);
 }
-
-#endif

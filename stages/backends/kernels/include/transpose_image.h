@@ -14,8 +14,7 @@
  *
  * All other elements are copied byte by byte: along the longer axis, for four elements of the other axis at once.
  */
-#ifndef FIRMLINE_TRANSPOSE_IMAGE_H
-#define FIRMLINE_TRANSPOSE_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -266,5 +265,3 @@ TRANSPOSE_INLINE void transpose_any(int8_t *y, const int8_t *x, int32_t rows, in
         pick_bytes(y, x, rows, columns, by);
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Interface: "QEMU TCG Plugins" in QEMU's developer manual. Version 1 is QEMU 6.0 to 8.2. Version 2 (QEMU 9.0) removed
  * functions that are not used here; version 3 (QEMU 9.1) changed only qemu_plugin_insn_data, see instruction_word().
  */
-#ifndef FIRMLINE_QEMU_API_H
-#define FIRMLINE_QEMU_API_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 
 /* Only in version 1: its presence shows the version. */
 int qemu_plugin_n_vcpus(void) __attribute__((weak));
-
-#endif

@@ -1,6 +1,5 @@
 /* Estimated cycles beside the count of instructions: counter.c reports the instructions that run, timing.c adds up their cycles. */
-#ifndef FIRMLINE_QEMU_TIMING_H
-#define FIRMLINE_QEMU_TIMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void timing_stops(const struct block_timing *block, size_t index, uint64_t instr
 
 /* Counting continues after instruction `index` of the current block. */
 void timing_goes_on(const struct block_timing *block, size_t index);
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions that counter.c needs in addition to board.h: reads and writes at an offset of a file. */
-#ifndef FIRMLINE_QEMU_COUNTER_H
-#define FIRMLINE_QEMU_COUNTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ int board_open_update(const char *path);
 
 /* The next transfer happens `offset` bytes into the file. */
 void board_seek(int file, uint32_t offset);
-
-#endif

@@ -1,6 +1,5 @@
 /* Hints that control the counting plug-in (stages/backends/qemu/plugin/counter.c). They do nothing on a core. */
-#ifndef FIRMLINE_QEMU_MARKER_H
-#define FIRMLINE_QEMU_MARKER_H
+#pragma once
 
 #define MARKER_STOP 0  /* stop counting and publish the count */
 #define MARKER_GO 1    /* count again */
@@ -28,6 +27,4 @@
 #endif
 #define MARK_(number) __asm__ volatile(MARKER_INSTRUCTION(number) : : : "memory")
 #define MARK(number) MARK_(number)
-#endif
-
 #endif

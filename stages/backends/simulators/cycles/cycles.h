@@ -2,8 +2,7 @@
  *
  * For C and C++. The log has a record for each reading of the program's counter, as the program reads it.
  */
-#ifndef FIRMLINE_CYCLES_H
-#define FIRMLINE_CYCLES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -232,5 +231,3 @@ static inline void cycles_add(double now[CYCLES], const float more[CYCLES])
     for (int i = 0; i < CYCLES; i++)
         now[i] += more[i];
 }
-
-#endif

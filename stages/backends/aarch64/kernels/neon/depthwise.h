@@ -1,6 +1,5 @@
 /* Depthwise convolution of NHWC images, some channels at a time. */
-#ifndef FIRMLINE_NEON_DEPTHWISE_H
-#define FIRMLINE_NEON_DEPTHWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ void neon_depthwise3x3_pairs_s2_u8(const uint8_t *x, const int8_t *weights, cons
 /* Any window, 8 channels: weights is int16 [kernel_height][kernel_width][8], without zero point; params int32 [3][8]. */
 void neon_depthwise_s8(const int8_t *x, const int16_t *weights, const int32_t *params, void *y, const void *parameters);
 void neon_depthwise_u8(const uint8_t *x, const int16_t *weights, const int32_t *params, void *y, const void *parameters);
-
-#endif

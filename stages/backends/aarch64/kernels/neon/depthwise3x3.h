@@ -3,8 +3,7 @@
  * Two products are added in int16 before they are widened. Two of -128 * -128 would not fit. The descriptor checks that the two
  * weights are never both -128.
  */
-#ifndef FIRMLINE_NEON_DEPTHWISE3X3_H
-#define FIRMLINE_NEON_DEPTHWISE3X3_H
+#pragma once
 
 #include <stddef.h>
 
@@ -53,5 +52,3 @@ NEON_INLINE const uint8_t *row_of(const uint8_t *x, int32_t iy, const struct neo
     *step = outside ? 0 : g->pixel;
     return outside ? g->fill : x + (ptrdiff_t)iy * g->width * g->pixel;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Element-wise operators. */
-#ifndef FIRMLINE_NEON_ELEMENTWISE_H
-#define FIRMLINE_NEON_ELEMENTWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void neon_add_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, con
 void neon_add_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, const void *parameters);
 void neon_sub_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, const void *parameters);
 void neon_sub_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, const void *parameters);
-
-#endif

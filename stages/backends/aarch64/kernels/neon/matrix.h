@@ -1,6 +1,5 @@
 /* Convolution as a product of matrices: rows of windows, and products without the dot product. */
-#ifndef FIRMLINE_NEON_MATRIX_H
-#define FIRMLINE_NEON_MATRIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void neon_gemm_s8(const int8_t *x, const int8_t *weights, const int32_t *params,
 /* For weights with pairs of -128. */
 void neon_gemm_s8_wide(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
                        int32_t has_offsets, int32_t rows, const void *gemm);
-
-#endif

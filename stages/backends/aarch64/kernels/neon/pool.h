@@ -1,6 +1,5 @@
 /* Pooling of one NHWC image of at least 16 channels. */
-#ifndef FIRMLINE_NEON_POOL_H
-#define FIRMLINE_NEON_POOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct neon_pool {
 void neon_avg_pool_s8(const int8_t *x, void *y, const void *parameters);
 void neon_avg_pool_u8(const uint8_t *x, void *y, const void *parameters);
 void neon_max_pool(const void *x, void *y, const void *parameters);
-
-#endif

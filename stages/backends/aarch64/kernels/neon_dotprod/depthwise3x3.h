@@ -1,6 +1,5 @@
 /* Depthwise 3x3 with the dot product. */
-#ifndef FIRMLINE_NEON_DOTPROD_DEPTHWISE3X3_H
-#define FIRMLINE_NEON_DOTPROD_DEPTHWISE3X3_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ void neon_dotprod_depthwise3x3_s8(const int8_t *x, const int8_t *weights, const 
                                   const void *parameters);
 void neon_dotprod_depthwise3x3_u8(const uint8_t *x, const int8_t *weights, const int32_t *params, void *y,
                                   const void *parameters);
-
-#endif

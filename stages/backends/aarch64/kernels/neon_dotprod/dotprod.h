@@ -1,6 +1,5 @@
 /* Products of matrices with the dot product. If `has_offsets` is 0, offsets are ignored. */
-#ifndef FIRMLINE_NEON_DOTPROD_H
-#define FIRMLINE_NEON_DOTPROD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void neon_dotprod_interleaved(const int8_t *panel, const int8_t *weights, const 
 /* A panel of rows that are gemm->x_row bytes apart: tiles of eight rows, the last tile of four if that is enough, each
  * [depth / 4][rows of the tile][4]. Zeros stand for rows that the last tile lacks. */
 void neon_dotprod_interleave(const int8_t *rows, int8_t *panel, int32_t count, const void *gemm);
-
-#endif

@@ -1,6 +1,5 @@
 /* Products of matrices with smmla. If `has_offsets` is 0, offsets are ignored. */
-#ifndef FIRMLINE_NEON_I8MM_H
-#define FIRMLINE_NEON_I8MM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ void neon_i8mm_interleaved(const int8_t *panel, const int8_t *weights, const int
 /* A panel of rows that are gemm->x_row bytes apart: tiles of eight rows, the last tile of four if that is enough, each
  * [depth / 8][rows of the tile][8]. Zeros stand for rows that the last tile lacks. */
 void neon_i8mm_interleave(const int8_t *rows, int8_t *panel, int32_t count, const void *gemm);
-
-#endif

@@ -3,8 +3,7 @@
  * A job is 24 words, computed beforehand: its geometry and arithmetic, with addresses from where its tensors begin. The
  * engine runs one job and holds another; starting a third waits until the first is done. Jobs end in their order.
  */
-#ifndef NE16_H
-#define NE16_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ int ne16_start_blocks_residual(const uint32_t words[NE16_WORDS], const uint32_t 
 
 /* Waits until this job and all earlier jobs are done. */
 void ne16_wait(int started);
-
-#endif

@@ -1,6 +1,5 @@
 /* The core's part of NE16's layers: it brings inputs into the engine's order, and requantizes the engine's sums to bytes. */
-#ifndef NE16_CORE_H
-#define NE16_CORE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ void ne16_requantize(const void *sums, void *to, const void *constants, const in
 
 /* The same with RISC-V P (draft 0.9.11), for channels and to_pixel that are multiples of 4 and multipliers with a rounder. */
 void ne16_requantize_rvp(const void *sums, void *to, const void *constants, const int32_t *requantizer);
-
-#endif

@@ -3,8 +3,7 @@
  * A job is computed beforehand, but for its three addresses. The engine runs one and holds another; starting a third
  * waits until the first is done. Jobs end in their order.
  */
-#ifndef OUTER16_H
-#define OUTER16_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ int outer16_start(const uint32_t words[OUTER16_WORDS], const void *input, void *
 
 /* Waits until the job, and so all before it, is done. */
 void outer16_wait(int started);
-
-#endif

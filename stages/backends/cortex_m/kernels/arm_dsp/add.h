@@ -1,6 +1,5 @@
 /* Sum of two 8-bit tensors. One of them is brought to the common scale by a shift. */
-#ifndef FIRMLINE_ARM_DSP_ADD_H
-#define FIRMLINE_ARM_DSP_ADD_H
+#pragma once
 
 #include "rows.h"
 
@@ -18,5 +17,3 @@ typedef void arm_dsp_add_runs(const void *x0, const void *x1, void *y, const int
 
 arm_dsp_add_runs arm_dsp_add_each_s8, arm_dsp_add_each_u8, arm_dsp_add_one0_s8, arm_dsp_add_one0_u8;
 arm_dsp_add_runs arm_dsp_add_one1_s8, arm_dsp_add_one1_u8;
-
-#endif

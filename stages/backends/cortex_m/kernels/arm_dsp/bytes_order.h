@@ -1,6 +1,5 @@
 /* The larger and the smaller of four pairs of bytes. */
-#ifndef FIRMLINE_ARM_DSP_BYTES_ORDER_H
-#define FIRMLINE_ARM_DSP_BYTES_ORDER_H
+#pragma once
 
 #include "dsp.h"
 
@@ -27,5 +26,3 @@ DSP_INLINE uint32_t smaller(uint32_t a, uint32_t b, int is_unsigned)
     }
     return result;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in copies.S; see there. */
-#ifndef FIRMLINE_ARM_DSP_COPIES_H
-#define FIRMLINE_ARM_DSP_COPIES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ void arm_dsp_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int3
 
 /* `rows` runs of `bytes` > 0 times `value`. */
 void arm_dsp_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
-
-#endif

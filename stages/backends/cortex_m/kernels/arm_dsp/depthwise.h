@@ -1,7 +1,6 @@
 /* Depthwise convolution on planes of int16. The padding is written once. Channels are widened into the plane one by one and
  * multiplied by depthwise3x3.S. */
-#ifndef FIRMLINE_ARM_DSP_DEPTHWISE_H
-#define FIRMLINE_ARM_DSP_DEPTHWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ arm_dsp_depthwise3x3_bytes arm_dsp_depthwise3x3_bytes_s2_rows, arm_dsp_depthwise
 arm_dsp_depthwise3x3_bytes arm_dsp_depthwise3x3_bytes_s2_rows_clamped, arm_dsp_depthwise3x3_bytes_s2_rows_clamped_long;
 arm_dsp_depthwise3x3_bytes arm_dsp_depthwise3x3_bytes_s2_apart, arm_dsp_depthwise3x3_bytes_s2_apart_long;
 arm_dsp_depthwise3x3_bytes arm_dsp_depthwise3x3_bytes_s2_apart_clamped, arm_dsp_depthwise3x3_bytes_s2_apart_clamped_long;
-
-#endif

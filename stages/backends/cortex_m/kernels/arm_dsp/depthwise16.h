@@ -1,9 +1,6 @@
 /* Depthwise convolution of 16-bit activations with 8-bit weights (include/depthwise16_clipped.h). */
-#ifndef FIRMLINE_ARM_DSP_DEPTHWISE16_H
-#define FIRMLINE_ARM_DSP_DEPTHWISE16_H
+#pragma once
 
 #include <stdint.h>
 
 void arm_dsp_depthwise16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, const void *parameters);
-
-#endif

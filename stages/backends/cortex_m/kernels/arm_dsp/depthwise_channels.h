@@ -1,6 +1,5 @@
 /* Depthwise convolution of an NHWC image, four channels at a time. */
-#ifndef FIRMLINE_ARM_DSP_DEPTHWISE_CHANNELS_H
-#define FIRMLINE_ARM_DSP_DEPTHWISE_CHANNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ arm_dsp_depthwise_channels arm_dsp_depthwise_channels_s8_near_once, arm_dsp_dept
 arm_dsp_depthwise_channels arm_dsp_depthwise_channels_u8_near_once, arm_dsp_depthwise_channels_u8_apart_once;
 arm_dsp_depthwise_channels arm_dsp_depthwise_channels_u8_near, arm_dsp_depthwise_channels_u8_near_long;
 arm_dsp_depthwise_channels arm_dsp_depthwise_channels_u8_apart, arm_dsp_depthwise_channels_u8_apart_long;
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in dot.S and rows.c; see there. */
-#ifndef FIRMLINE_ARM_DSP_DOT_H
-#define FIRMLINE_ARM_DSP_DOT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ arm_dsp_dot arm_dsp_dot_ab_double, arm_dsp_dot_ab_single, arm_dsp_dot_bytes_doub
  * zero point: offset[0] = -weight_zero_point * (sum of the row).
  */
 void arm_dsp_copy_row(int8_t *row, int32_t *offset, const void *x, int32_t depth, int32_t flip, int32_t weight_zero_point);
-
-#endif

@@ -1,6 +1,5 @@
 /* Instructions of Arm's DSP extension that C has no operator for. */
-#ifndef FIRMLINE_ARM_DSP_DSP_H
-#define FIRMLINE_ARM_DSP_DSP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -137,5 +136,3 @@ DSP_INLINE int32_t dsp_smmulr(int32_t x, int32_t y)
     __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(x), "r"(y));
     return result;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *   short   high_multiply, round_sums
  *   long    shift_left, high_multiply, shift_and_lower, round_long
  */
-#ifndef FIRMLINE_ARM_DSP_ASM_H
-#define FIRMLINE_ARM_DSP_ASM_H
+#pragma once
 
     .syntax unified
     .thumb
@@ -112,5 +111,3 @@
     orr \c0, \c0, \c0, lsr #8
     clamp_bytes \c0, \floor, \low
 .endm
-
-#endif

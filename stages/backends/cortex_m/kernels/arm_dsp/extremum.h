@@ -4,8 +4,7 @@
  *
  * `rows` is struct arm_dsp_rows. `one`: x1 repeats one element in each run. y may be x0, or x1 of `each`.
  */
-#ifndef FIRMLINE_ARM_DSP_EXTREMUM_H
-#define FIRMLINE_ARM_DSP_EXTREMUM_H
+#pragma once
 
 #include "rows.h"
 
@@ -15,5 +14,3 @@ arm_dsp_extremum arm_dsp_maximum_each_s8, arm_dsp_maximum_each_u8, arm_dsp_maxim
 arm_dsp_extremum arm_dsp_minimum_each_s8, arm_dsp_minimum_each_u8, arm_dsp_minimum_each_s16;
 arm_dsp_extremum arm_dsp_maximum_one_s8, arm_dsp_maximum_one_u8, arm_dsp_maximum_one_s16;
 arm_dsp_extremum arm_dsp_minimum_one_s8, arm_dsp_minimum_one_u8, arm_dsp_minimum_one_s16;
-
-#endif

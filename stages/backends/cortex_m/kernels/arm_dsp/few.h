@@ -1,6 +1,5 @@
 /* Convolutions and fully connected layers with few output channels, or with groups. Inputs are read in place, without panels. */
-#ifndef FIRMLINE_ARM_DSP_FEW_H
-#define FIRMLINE_ARM_DSP_FEW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ arm_dsp_few_layer arm_dsp_conv1_u8_double, arm_dsp_conv1_u8_single, arm_dsp_conv
 arm_dsp_few_layer arm_dsp_conv2_u8_double, arm_dsp_conv2_u8_single, arm_dsp_conv2_u8_long;
 arm_dsp_few_layer arm_dsp_conv3_u8_double, arm_dsp_conv3_u8_single, arm_dsp_conv3_u8_long;
 arm_dsp_few_layer arm_dsp_conv4_u8_double, arm_dsp_conv4_u8_single, arm_dsp_conv4_u8_long;
-
-#endif

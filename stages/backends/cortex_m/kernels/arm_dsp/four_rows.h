@@ -1,6 +1,5 @@
 /* A row of int8, as halves, times four rows of weights: four elements, 3 loads, 8 sxtb16 and 8 smlad. */
-#ifndef FIRMLINE_ARM_DSP_FOUR_ROWS_H
-#define FIRMLINE_ARM_DSP_FOUR_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -61,5 +60,3 @@ DSP_INLINE void dsp_four_rows(const int8_t *row, const int8_t *w, int32_t chunks
     sums[2] = c;
     sums[3] = d;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in gemm.S; see there. */
-#ifndef FIRMLINE_ARM_DSP_GEMM_H
-#define FIRMLINE_ARM_DSP_GEMM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ arm_dsp_gemm arm_dsp_gemm_bytes_r1_rows_once, arm_dsp_gemm_bytes_r2_rows_once;
 arm_dsp_gemm arm_dsp_gemm_bytes_r3_rows_once, arm_dsp_gemm_bytes_r4_rows_once;
 arm_dsp_gemm arm_dsp_gemm_bytes_r1_planes_once, arm_dsp_gemm_bytes_r2_planes_once;
 arm_dsp_gemm arm_dsp_gemm_bytes_r3_planes_once, arm_dsp_gemm_bytes_r4_planes_once;
-
-#endif

@@ -1,6 +1,5 @@
 /* Means over pixels, requantized; the division is part of the multiplier. */
-#ifndef FIRMLINE_ARM_DSP_MEAN_H
-#define FIRMLINE_ARM_DSP_MEAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ void arm_dsp_mean_rows_u8(const void *x, void *y, int32_t count, const int32_t *
 /* `count` consecutive means, each over columns * rows consecutive elements. */
 void arm_dsp_mean_planes_s8(const void *x, void *y, int32_t count, const int32_t *fields);
 void arm_dsp_mean_planes_u8(const void *x, void *y, int32_t count, const int32_t *fields);
-
-#endif

@@ -1,6 +1,5 @@
 /* Products of two tensors of 8 bits. */
-#ifndef FIRMLINE_ARM_DSP_MUL_H
-#define FIRMLINE_ARM_DSP_MUL_H
+#pragma once
 
 #include "rows.h"
 
@@ -15,5 +14,3 @@ struct arm_dsp_mul {
 typedef void arm_dsp_mul(const void *x0, const void *x1, void *y, const int32_t *fields);
 
 arm_dsp_mul arm_dsp_mul_each_s8, arm_dsp_mul_each_u8, arm_dsp_mul_one_s8, arm_dsp_mul_one_u8;
-
-#endif

@@ -11,8 +11,7 @@
  *
  * uint8 activations become int8 by flipping the top bit (`flip` 0x80).
  */
-#ifndef FIRMLINE_ARM_DSP_PANEL_H
-#define FIRMLINE_ARM_DSP_PANEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ arm_dsp_put_rows arm_dsp_put_rows_r3, arm_dsp_put_rows_r4;
 typedef void arm_dsp_put_matrix(int32_t *panel, const void *x, int32_t depth);
 
 arm_dsp_put_matrix arm_dsp_put_matrix_r3, arm_dsp_put_matrix_r4;
-
-#endif

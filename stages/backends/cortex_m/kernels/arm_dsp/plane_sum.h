@@ -1,6 +1,5 @@
 /* The sum of consecutive bytes. */
-#ifndef FIRMLINE_ARM_DSP_PLANE_SUM_H
-#define FIRMLINE_ARM_DSP_PLANE_SUM_H
+#pragma once
 
 #include "dsp.h"
 
@@ -22,5 +21,3 @@ DSP_INLINE int32_t plane_sum(const uint8_t *from, int32_t count, int32_t flip)
     }
     return (int32_t)sum - flip * count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Pooling of images by windows. */
-#ifndef FIRMLINE_ARM_DSP_POOL_H
-#define FIRMLINE_ARM_DSP_POOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void arm_dsp_avg_pool_u8(const void *x, void *y, const int32_t *fields);
 /* At most 32767 elements of a window. */
 void arm_dsp_avg_pool_s16(const void *x, void *y, const int32_t *fields);
 void arm_dsp_max_pool_s16(const void *x, void *y, const int32_t *fields);
-
-#endif

@@ -1,6 +1,5 @@
 /* Windows of a pooling layer, and averages. */
-#ifndef FIRMLINE_ARM_DSP_POOL_WINDOW_H
-#define FIRMLINE_ARM_DSP_POOL_WINDOW_H
+#pragma once
 
 #include "dsp.h"
 #include "pool.h"
@@ -29,5 +28,3 @@ DSP_INLINE int32_t average(int32_t sum, int32_t count, int32_t half, int is_unsi
     }
     return (sum > 0 ? sum + half : sum - half) / count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* PRELU of 8-bit tensors. */
-#ifndef FIRMLINE_ARM_DSP_PRELU_H
-#define FIRMLINE_ARM_DSP_PRELU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ typedef void arm_dsp_prelu_run(const void *x0, const void *x1, void *y, int32_t 
                                const void *parameters, const void *table);
 
 arm_dsp_prelu_run arm_dsp_prelu_s8, arm_dsp_prelu_u8;
-
-#endif

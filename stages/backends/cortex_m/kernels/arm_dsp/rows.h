@@ -1,6 +1,5 @@
 /* Rows of runs of an element-wise layer. In a run each operand has consecutive elements or repeats one element. */
-#ifndef FIRMLINE_ARM_DSP_ROWS_H
-#define FIRMLINE_ARM_DSP_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
 struct arm_dsp_rows {
     int32_t rows, count, row0, row1, y_row;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* TFLM's signal operators on frames of int16. */
-#ifndef FIRMLINE_ARM_DSP_SIGNAL_H
-#define FIRMLINE_ARM_DSP_SIGNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void arm_dsp_rfft(const int16_t *x, const uint16_t *places, const uint32_t *fact
 /* Filter bank. parameters: frames, bins, channels; then first bin and number of bins of channels + 1 sections.
  * weights: for each bin, its weights for channels s - 1 and s. */
 void arm_dsp_signal_filter_bank(const uint32_t *x, const int16_t *weights, uint64_t *y, const int32_t *parameters);
-
-#endif

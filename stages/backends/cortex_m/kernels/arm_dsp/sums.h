@@ -1,6 +1,5 @@
 /* Shared by pooling and means: sums of channels over pixels, in 16-bit lanes. */
-#ifndef FIRMLINE_ARM_DSP_SUMS_H
-#define FIRMLINE_ARM_DSP_SUMS_H
+#pragma once
 
 #include "dsp.h"
 
@@ -102,5 +101,3 @@ DSP_INLINE uint32_t sums_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     return dsp_low_bytes(dsp_low_halves(a, c)) | dsp_low_bytes(dsp_low_halves(b, d)) << 8;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Grouped convolutions with two input channels per group. */
-#ifndef FIRMLINE_ARM_DSP_TWOS_H
-#define FIRMLINE_ARM_DSP_TWOS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ typedef void arm_dsp_twos_layer(const void *x, const int32_t *weights, void *y, 
 
 /* With blocks of one or two outputs. */
 arm_dsp_twos_layer arm_dsp_twos_one_s8, arm_dsp_twos_one_u8, arm_dsp_twos_two_s8, arm_dsp_twos_two_u8;
-
-#endif

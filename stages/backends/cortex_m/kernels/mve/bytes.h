@@ -1,6 +1,5 @@
 /* Runs of bytes in tail-predicated low-overhead loops: three instructions for 16 bytes, for any count. GCC does not make such loops. */
-#ifndef FIRMLINE_MVE_BYTES_H
-#define FIRMLINE_MVE_BYTES_H
+#pragma once
 
 #include <arm_mve.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ MVE_INLINE int32_t mve_sum(const int8_t *from, int32_t count)
                      : "lr", "memory");
     return sum;
 }
-
-#endif

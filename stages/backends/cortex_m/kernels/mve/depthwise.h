@@ -1,6 +1,5 @@
 /* Depthwise convolution of sixteen channels at a time. */
-#ifndef FIRMLINE_MVE_DEPTHWISE_H
-#define FIRMLINE_MVE_DEPTHWISE_H
+#pragma once
 
 #include "depthwise_image.h"
 
@@ -26,5 +25,3 @@ typedef void mve_depthwise(const void *x, const int32_t *constants, void *y, int
 mve_depthwise mve_depthwise3x3_exact_s1, mve_depthwise3x3_exact_s2, mve_depthwise3x3_lowered_s1, mve_depthwise3x3_lowered_s2;
 mve_depthwise mve_depthwise3x3_exact_s1_clipped, mve_depthwise3x3_exact_s2_clipped;
 mve_depthwise mve_depthwise3x3_lowered_s1_clipped, mve_depthwise3x3_lowered_s2_clipped;
-
-#endif

@@ -1,7 +1,6 @@
 /* Parts of depthwise convolutions that lanes.S, quads.S and depthwise3x3.S share. They name fields and registers that
  * lanes.S and quads.S define before they include this file. */
-#ifndef FIRMLINE_MVE_DEPTHWISE_ASM_H
-#define FIRMLINE_MVE_DEPTHWISE_ASM_H
+#pragma once
 
 #include "mve_asm.h"
 
@@ -65,5 +64,3 @@
     vpop {d8-d15}
     pop {r4-r11, pc}
 .endm
-
-#endif

@@ -1,6 +1,5 @@
 /* Description of an image whose rows are loaded into lines of 16 channels (depthwise_lines.h). */
-#ifndef FIRMLINE_MVE_DEPTHWISE_IMAGE_H
-#define FIRMLINE_MVE_DEPTHWISE_IMAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
 struct mve_image {
     int32_t height, width, pixel, left, pitch, fill, flip;
 };
-
-#endif

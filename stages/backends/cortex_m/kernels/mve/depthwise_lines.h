@@ -1,8 +1,7 @@
 /* Lines of 16 channels in scratch, from which a depthwise convolution reads its windows. A line is a row of the padded image:
  * int8 [columns][16], including the padding.
  */
-#ifndef FIRMLINE_MVE_DEPTHWISE_LINES_H
-#define FIRMLINE_MVE_DEPTHWISE_LINES_H
+#pragma once
 
 #include "bytes.h"
 #include "depthwise_image.h"
@@ -61,5 +60,3 @@ MVE_INLINE void load_line(int8_t *line, const uint8_t *image, int32_t row, const
     }
     (void)mve_set((uint8_t *)line + bytes, room - bytes, fill);
 }
-
-#endif

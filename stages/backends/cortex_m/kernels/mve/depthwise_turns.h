@@ -1,6 +1,5 @@
 /* A ring of lines: one for each row that a window spans. Row r of the padded image is in line r % span. */
-#ifndef FIRMLINE_MVE_DEPTHWISE_TURNS_H
-#define FIRMLINE_MVE_DEPTHWISE_TURNS_H
+#pragma once
 
 #include "depthwise.h"
 #include "depthwise_lines.h"
@@ -25,5 +24,3 @@ MVE_INLINE int32_t load_lines(int8_t *lines, struct window_lines *w, const uint8
     }
     return start % w->span;
 }
-
-#endif

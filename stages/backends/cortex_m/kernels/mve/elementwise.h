@@ -1,6 +1,5 @@
 /* Declarations of the functions in elementwise.S; see there. */
-#ifndef FIRMLINE_MVE_ELEMENTWISE_H
-#define FIRMLINE_MVE_ELEMENTWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ mve_elementwise mve_add_s8, mve_add_u8, mve_add_s16, mve_sub_s8, mve_sub_u8, mve
 mve_elementwise mve_mul_exact_s8, mve_mul_lowered_s8, mve_mul_single_s8;
 mve_elementwise mve_mul_exact_u8, mve_mul_lowered_u8, mve_mul_single_u8;
 mve_elementwise mve_mul_exact_s16, mve_mul_lowered_s16, mve_mul_single_s16;
-
-#endif

@@ -1,6 +1,5 @@
 /* The larger or smaller of two elements, in rows of runs. x1 of `one` repeats one element in each run. y may be x0, or x1 of `each`. */
-#ifndef FIRMLINE_MVE_EXTREMUM_H
-#define FIRMLINE_MVE_EXTREMUM_H
+#pragma once
 
 #include "../arm_dsp/rows.h"
 
@@ -10,5 +9,3 @@ mve_extremum mve_maximum_each_s8, mve_maximum_each_u8, mve_maximum_each_s16;
 mve_extremum mve_minimum_each_s8, mve_minimum_each_u8, mve_minimum_each_s16;
 mve_extremum mve_maximum_one_s8, mve_maximum_one_u8, mve_maximum_one_s16;
 mve_extremum mve_minimum_one_s8, mve_minimum_one_u8, mve_minimum_one_s16;
-
-#endif

@@ -1,6 +1,5 @@
 /* A row of int8 times four rows of weights, sixteen elements at a time: 5 loads and 4 vmladava. Sums are requantized as vectors. */
-#ifndef FIRMLINE_MVE_FOUR_ROWS_H
-#define FIRMLINE_MVE_FOUR_ROWS_H
+#pragma once
 
 #include "bytes.h"
 
@@ -48,5 +47,3 @@ MVE_INLINE int32x4_t mve_to_int16(int32x4_t x)
 {
     return vminq_s32(vmaxq_s32(x, vdupq_n_s32(INT16_MIN)), vdupq_n_s32(INT16_MAX));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Convolution and fully connected layers as products of matrices. */
-#ifndef FIRMLINE_MVE_GEMM_H
-#define FIRMLINE_MVE_GEMM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ typedef void mve_columns(const int8_t *x, const int8_t *weights, const int32_t *
 
 mve_columns mve_columns_exact, mve_columns_lowered, mve_columns_single, mve_columns_shifted;
 mve_columns mve_columns_exact_offsets, mve_columns_lowered_offsets, mve_columns_single_offsets, mve_columns_shifted_offsets;
-
-#endif

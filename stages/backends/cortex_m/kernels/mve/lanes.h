@@ -1,6 +1,5 @@
 /* Depthwise convolution of sixteen channels at a time, or of four, with any window. */
-#ifndef FIRMLINE_MVE_LANES_H
-#define FIRMLINE_MVE_LANES_H
+#pragma once
 
 #include "depthwise_image.h"
 
@@ -57,5 +56,3 @@ mve_depthwise_lanes mve_depthwise_quads_3_exact, mve_depthwise_quads_3_lowered;
 mve_depthwise_lanes mve_depthwise_quads_4_exact, mve_depthwise_quads_4_lowered;
 mve_depthwise_lanes mve_depthwise_quads_odd_exact, mve_depthwise_quads_odd_lowered;
 mve_depthwise_lanes mve_depthwise_quads_even_exact, mve_depthwise_quads_even_lowered;
-
-#endif

@@ -1,6 +1,5 @@
 /* A product of two int8 matrices. */
-#ifndef FIRMLINE_MVE_MATMUL_H
-#define FIRMLINE_MVE_MATMUL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ struct mve_matmul {
 
 /* matmul.c describes `scratch`; `parameters` is a struct mve_matmul. */
 void mve_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const void *parameters);
-
-#endif

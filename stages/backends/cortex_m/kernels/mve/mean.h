@@ -1,6 +1,5 @@
 /* Means over pixels, requantized; the division is part of the multiplier. */
-#ifndef FIRMLINE_MVE_MEAN_H
-#define FIRMLINE_MVE_MEAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct mve_mean {
 /* `count` means of neighbours. */
 void mve_mean_s8(const void *x, void *y, int32_t count, const int32_t *fields);
 void mve_mean_u8(const void *x, void *y, int32_t count, const int32_t *fields);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared macros for assembly with MVE. Armv8.1-M. */
-#ifndef FIRMLINE_MVE_ASM_H
-#define FIRMLINE_MVE_ASM_H
+#pragma once
 
     .syntax unified
     .thumb
@@ -42,5 +41,3 @@
     .endif
     vqrdmulh.s32 \sum, \sum, \rounder
 .endm
-
-#endif

@@ -1,9 +1,6 @@
 /* Pooling of NHWC images by rows: include/pool_rows.h. */
-#ifndef FIRMLINE_MVE_POOL_ROWS_H
-#define FIRMLINE_MVE_POOL_ROWS_H
+#pragma once
 
 #include "pool_rows.h"
 
 fl_pool_by_rows mve_max_rows_s8, mve_max_rows_u8, mve_avg_rows_s8, mve_avg_rows_u8;
-
-#endif

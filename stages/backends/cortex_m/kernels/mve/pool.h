@@ -1,6 +1,5 @@
 /* Pooling of NHWC images. */
-#ifndef FIRMLINE_MVE_POOL_H
-#define FIRMLINE_MVE_POOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct mve_pool {
 typedef void mve_pooling(const void *x, void *y, const int32_t *fields);
 
 mve_pooling mve_max_pool_s8, mve_max_pool_u8, mve_avg_pool_s8, mve_avg_pool_u8, mve_max_pool_s16, mve_avg_pool_s16;
-
-#endif

@@ -1,6 +1,5 @@
 /* Sums of 16 bits divided by a count. */
-#ifndef FIRMLINE_MVE_POOL_MEAN_H
-#define FIRMLINE_MVE_POOL_MEAN_H
+#pragma once
 
 #include "bytes.h"
 
@@ -31,5 +30,3 @@ MVE_INLINE uint16x8_t quotient(uint16x8_t sum, const struct divisor *d, int is_s
     }
     return q;
 }
-
-#endif

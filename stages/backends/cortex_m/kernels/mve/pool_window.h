@@ -1,6 +1,5 @@
 /* Windows of a pooling layer, and loops over the pixels of their rows. */
-#ifndef FIRMLINE_MVE_POOL_WINDOW_H
-#define FIRMLINE_MVE_POOL_WINDOW_H
+#pragma once
 
 #include "bytes.h"
 #include "pool.h"
@@ -41,5 +40,3 @@ MVE_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox,
                      : [at] "+l"(at), __VA_ARGS__                                                                      \
                      : [columns] "r"(w->columns), [step] "r"(w->step), [lanes] "r"(channels)                           \
                      : "lr", "p0", "memory")
-
-#endif

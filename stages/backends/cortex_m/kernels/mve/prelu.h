@@ -1,6 +1,5 @@
 /* PRELU of 8-bit tensors. */
-#ifndef FIRMLINE_MVE_PRELU_H
-#define FIRMLINE_MVE_PRELU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ typedef void mve_prelu_run(const void *x0, const void *x1, void *y, int32_t coun
                            const void *parameters, const void *table);
 
 mve_prelu_run mve_prelu_s8, mve_prelu_u8;
-
-#endif

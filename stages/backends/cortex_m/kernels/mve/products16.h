@@ -1,9 +1,6 @@
 /* Convolution and matrix product of 16-bit activations with 8-bit weights (include/products16_image.h). */
-#ifndef FIRMLINE_MVE_PRODUCTS16_H
-#define FIRMLINE_MVE_PRODUCTS16_H
+#pragma once
 
 #include <stdint.h>
 
 void mve_products16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, int32_t *scratch, const void *parameters);
-
-#endif

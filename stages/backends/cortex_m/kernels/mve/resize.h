@@ -1,6 +1,5 @@
 /* RESIZE_BILINEAR of int8. */
-#ifndef FIRMLINE_MVE_RESIZE_H
-#define FIRMLINE_MVE_RESIZE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
  * scratch is int32[width * channels], parameters a struct fl_resize (include/resize_image.h). */
 void mve_resize_bilinear_s8(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch,
                             const void *parameters);
-
-#endif

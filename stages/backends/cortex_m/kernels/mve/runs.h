@@ -1,6 +1,5 @@
 /* Runs of bytes that are a step apart. */
-#ifndef FIRMLINE_MVE_RUNS_H
-#define FIRMLINE_MVE_RUNS_H
+#pragma once
 
 #include "bytes.h"
 
@@ -38,5 +37,3 @@ MVE_INLINE void copy_runs(uint8_t *to, const uint8_t *from, int32_t count, int32
         from += from_step;
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* TFLM's signal operators on frames of int16. */
-#ifndef FIRMLINE_MVE_SIGNAL_H
-#define FIRMLINE_MVE_SIGNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void mve_rfft(const int16_t *x, const uint16_t *places, const uint32_t *factors,
 /* Filter bank. parameters: frames, bins, channels; then first bin and number of bins of channels + 1 sections.
  * weights: for each section, its weights for channel s - 1, then for channel s. */
 void mve_filter_bank(const uint32_t *x, const uint16_t *weights, const int32_t *parameters, uint64_t *y);
-
-#endif

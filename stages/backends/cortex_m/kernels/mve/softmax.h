@@ -1,6 +1,5 @@
 /* Softmax of 8-bit rows. */
-#ifndef FIRMLINE_MVE_SOFTMAX_H
-#define FIRMLINE_MVE_SOFTMAX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
  * neighbours: x_step and y_step are 1. */
 void mve_softmax_s8(const int8_t *x, const int32_t *exp, void *y, int32_t count, int32_t x_step, int32_t y_step);
 void mve_softmax_u8(const uint8_t *x, const int32_t *exp, void *y, int32_t count, int32_t x_step, int32_t y_step);
-
-#endif

@@ -1,6 +1,5 @@
 /* Depthwise convolution on windows that are consecutive bytes. */
-#ifndef FIRMLINE_MVE_TAPS_H
-#define FIRMLINE_MVE_TAPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ mve_depthwise_taps mve_depthwise_taps_lowered_any, mve_depthwise_taps_lowered_an
 mve_depthwise_taps mve_depthwise_taps_shifted_any, mve_depthwise_taps_shifted_any_wide;
 mve_depthwise_taps mve_depthwise_taps_lowered_many, mve_depthwise_taps_lowered_many_wide;
 mve_depthwise_taps mve_depthwise_taps_shifted_many, mve_depthwise_taps_shifted_many_wide;
-
-#endif

@@ -1,6 +1,5 @@
 /* Depthwise convolution with a single window, which is the image or a part of it: whole.S. */
-#ifndef FIRMLINE_MVE_WHOLE_H
-#define FIRMLINE_MVE_WHOLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ typedef void mve_depthwise_whole(const void *x, const int32_t *params, const int
                                  const int32_t *fields);
 
 mve_depthwise_whole mve_depthwise_whole_s8, mve_depthwise_whole_u8;
-
-#endif

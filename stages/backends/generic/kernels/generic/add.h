@@ -1,6 +1,5 @@
 /* Sum and difference of 8-bit tensors. */
-#ifndef FIRMLINE_GENERIC_ADD_H
-#define FIRMLINE_GENERIC_ADD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void fl_add_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, int32
                const void *parameters);
 void fl_add_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, int32_t step0, int32_t step1,
                const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* The average of integers. */
-#ifndef FIRMLINE_GENERIC_AVERAGE_H
-#define FIRMLINE_GENERIC_AVERAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ static inline int32_t average(int32_t sum, int32_t count)
 {
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* Constants of an output channel of a layer with weights: bias, multiplier and shift, in this order. The terms of zero points
  * are added to the bias when the weights are packed, if they are the same for all outputs of the channel.
  */
-#ifndef FIRMLINE_GENERIC_CHANNELS_H
-#define FIRMLINE_GENERIC_CHANNELS_H
+#pragma once
 
 #include <stdint.h>
 
 enum { FL_BIAS, FL_MULTIPLIER, FL_SHIFT, FL_CHANNEL };
-
-#endif

@@ -1,6 +1,5 @@
 /* Convolution and matrix product of 16-bit activations with 8-bit weights. */
-#ifndef FIRMLINE_GENERIC_CONV16_H
-#define FIRMLINE_GENERIC_CONV16_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct fl_dense16 {
 };
 void fl_dense16(const int16_t *x, const int8_t *w, const int64_t *bias, const double *real, int16_t *y,
                 const void *parameters);
-
-#endif

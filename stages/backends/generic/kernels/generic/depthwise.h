@@ -1,6 +1,5 @@
 /* Depthwise convolution of 8-bit images. */
-#ifndef FIRMLINE_GENERIC_DEPTHWISE_H
-#define FIRMLINE_GENERIC_DEPTHWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void fl_depthwise_nhwc_u8(const uint8_t *x, const int8_t *w, const int32_t *chan
 /* One output plane; w is (kernel_height, kernel_width), `channel` the three values of this plane. */
 void fl_depthwise_nchw_s8(const int8_t *x, const int8_t *w, const int32_t *channel, void *y, const void *parameters);
 void fl_depthwise_nchw_u8(const uint8_t *x, const int8_t *w, const int32_t *channel, void *y, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by loops over 8-bit elements. */
-#ifndef FIRMLINE_GENERIC_ELEMENTS_H
-#define FIRMLINE_GENERIC_ELEMENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ INLINE int32_t load(const uint8_t *x, int is_unsigned)
 {
     return is_unsigned ? *x : (int8_t)*x;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * within 130 of p. On 64 bits there is one more bit: (m * 2^40 * reciprocal) >> 64 is in (m / s * 2^31 - 2, m / s * 2^31], and
  * the nearest float is within 2^8 of that.
  */
-#ifndef FIRMLINE_GENERIC_FLOAT_BITS_H
-#define FIRMLINE_GENERIC_FLOAT_BITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -160,5 +159,3 @@ static inline float product(int32_t x, uint32_t scale)
     const uint32_t whole = (uint32_t)(p >> 8), up = ((uint32_t)(p & 255) + (whole & 1) + 127) >> 8;
     return (union float_bits){.bits = ((uint32_t)x & UINT32_C(1) << 31) | (exponent + whole + up)}.value;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A step of an LSTM for one row in float32. */
-#ifndef FIRMLINE_GENERIC_FLOAT_LSTM_H
-#define FIRMLINE_GENERIC_FLOAT_LSTM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ struct fl_float_lstm {
 };
 void fl_lstm_f32(const float *x, const float *input, const float *recurrent, const float *bias, float *hidden,
                  float *cell, float *y, float clip, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* A step of an RNN or a GRU for one row in float32. Writes the result to y and `hidden`. */
-#ifndef FIRMLINE_GENERIC_FLOAT_RECURRENT_H
-#define FIRMLINE_GENERIC_FLOAT_RECURRENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ static ALWAYS_INLINE float fl_add_products_f32(float sum, const float *a, const 
     }
     return sum;
 }
-
-#endif

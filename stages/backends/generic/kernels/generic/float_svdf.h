@@ -1,6 +1,5 @@
 /* SVDF of one row in float32. */
-#ifndef FIRMLINE_GENERIC_FLOAT_SVDF_H
-#define FIRMLINE_GENERIC_FLOAT_SVDF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ struct fl_float_svdf {
 };
 void fl_svdf_f32(const float *x, const float *feature, const float *time, const float *bias, float *state, float *y,
                  float low, float high, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Matrix product of int8 rows, requantized to 8 bits. */
-#ifndef FIRMLINE_GENERIC_GEMM_H
-#define FIRMLINE_GENERIC_GEMM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void fl_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void 
 /* The same for one row, so that firmware in which all layers have one row contains no code for several. */
 void fl_row_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, int32_t columns, int32_t depth,
                const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Windows of an image as rows of a matrix. */
-#ifndef FIRMLINE_GENERIC_IM2COL_H
-#define FIRMLINE_GENERIC_IM2COL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct fl_im2col {
 };
 void fl_im2col_nhwc(const void *x, int8_t *patch, int32_t first, int32_t count, const void *parameters);
 void fl_im2col_nchw(const void *x, int8_t *patch, int32_t first, int32_t count, const void *parameters);
-
-#endif

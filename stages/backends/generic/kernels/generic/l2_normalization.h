@@ -1,6 +1,5 @@
 /* L2 normalization of 8-bit rows. */
-#ifndef FIRMLINE_GENERIC_L2_NORMALIZATION_H
-#define FIRMLINE_GENERIC_L2_NORMALIZATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ void fl_l2_normalize_s8(const int8_t *x, void *y, int32_t count, int32_t x_step,
                         int32_t input_zero_point);
 void fl_l2_normalize_u8(const uint8_t *x, void *y, int32_t count, int32_t x_step, int32_t y_step,
                         int32_t input_zero_point);
-
-#endif

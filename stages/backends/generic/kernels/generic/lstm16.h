@@ -1,6 +1,5 @@
 /* A step of an LSTM for one row of int16, in TFLM's arithmetic. */
-#ifndef FIRMLINE_GENERIC_LSTM16_H
-#define FIRMLINE_GENERIC_LSTM16_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct fl_lstm16 {
 void fl_lstm_s16(const int16_t *x, const int8_t *input, const int8_t *recurrent, const int64_t *bias,
                  const int32_t *scales, const int32_t *table, int16_t *hidden, int16_t *cell, int16_t *y,
                  const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Products of two matrices that are both computed at run time. */
-#ifndef FIRMLINE_GENERIC_MATMUL_H
-#define FIRMLINE_GENERIC_MATMUL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ struct fl_matmul {
 void fl_matmul_row_s8(const int8_t *x, const int8_t *w, int8_t *y, const void *parameters);
 /* On int16 without zero points: y[j] = the sum of 64 bits, times the 16 bits of `multiplier`, over 2^(15 - shift). */
 void fl_matmul_row_s16(const int16_t *x, const int16_t *w, int16_t *y, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Means of 8-bit tensors. */
-#ifndef FIRMLINE_GENERIC_MEAN_H
-#define FIRMLINE_GENERIC_MEAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct fl_mean {
 };
 void fl_mean_s8(const int8_t *x, void *y, int32_t count, const void *parameters);
 void fl_mean_u8(const uint8_t *x, void *y, int32_t count, const void *parameters);
-
-#endif

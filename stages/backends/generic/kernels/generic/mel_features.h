@@ -1,6 +1,5 @@
 /* Features of log-mel spectra, in portable C. */
-#ifndef FIRMLINE_GENERIC_MEL_FEATURES_H
-#define FIRMLINE_GENERIC_MEL_FEATURES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ void fl_mel_features_8(const int32_t *x, const int16_t *weights, const int64_t *
                        const void *parameters, void *y, int32_t frames, int32_t size);
 void fl_mel_features_16(const int32_t *x, const int16_t *weights, const int64_t *bias, const int32_t *shift,
                         const void *parameters, void *y, int32_t frames, int32_t size);
-
-#endif

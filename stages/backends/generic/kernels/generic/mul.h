@@ -1,6 +1,5 @@
 /* Product of 8-bit tensors. */
-#ifndef FIRMLINE_GENERIC_MUL_H
-#define FIRMLINE_GENERIC_MUL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void fl_mul_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, int32
                const void *parameters);
 void fl_mul_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, int32_t step0, int32_t step1,
                const void *parameters);
-
-#endif

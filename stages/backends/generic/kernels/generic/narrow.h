@@ -1,6 +1,5 @@
 /* Requantization of values with some unused bits in int32, in fewer instructions than requantize.h. */
-#ifndef FIRMLINE_GENERIC_NARROW_H
-#define FIRMLINE_GENERIC_NARROW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ static inline int32_t narrow_scale(int32_t x, int32_t multiplier, int32_t shift)
     return x * upper + ((x * lower + (1 << (shift - 1))) >> shift);
 #endif
 }
-
-#endif

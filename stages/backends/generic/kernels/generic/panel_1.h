@@ -1,6 +1,5 @@
 /* One row of x by a panel of w (gemm.c), and the conversion of a sum to an output byte. */
-#ifndef FIRMLINE_GENERIC_PANEL_1_H
-#define FIRMLINE_GENERIC_PANEL_1_H
+#pragma once
 
 #include "channels.h"
 #include "gemm.h"
@@ -108,5 +107,3 @@ ONCE void row_by_columns(struct row r, const int8_t *w, int32_t columns, int32_t
         }
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Two rows of x by a panel of w (gemm.c). */
-#ifndef FIRMLINE_GENERIC_PANEL_2_H
-#define FIRMLINE_GENERIC_PANEL_2_H
+#pragma once
 
 #include "panel_1.h"
 
@@ -115,7 +114,5 @@ static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int3
     half(r, w, k, 0, channels, e);
     half(r, w + FL_PANEL / 2, k, FL_PANEL / 2, channels, e);
 }
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* Four rows of x by a panel of w (gemm.c), for RISC-V: other cores have too few registers for these sums. */
-#ifndef FIRMLINE_GENERIC_PANEL_4_H
-#define FIRMLINE_GENERIC_PANEL_4_H
+#pragma once
 
 #include "panel_2.h"
 
@@ -140,8 +139,6 @@ UNSCHEDULED static void panel_4(const struct four *r, const int8_t *w, int32_t k
     half_4(r, w, k, 0, channels, e);
     half_4(r, w + FL_PANEL / 2, k, FL_PANEL / 2, channels, e);
 }
-
-#endif
 
 #endif
 

@@ -1,6 +1,5 @@
 /* Six rows of x by a panel of w (gemm.c), for RISC-V of 64 bits. */
-#ifndef FIRMLINE_GENERIC_PANEL_6_H
-#define FIRMLINE_GENERIC_PANEL_6_H
+#pragma once
 
 #include "panel_4.h"
 
@@ -115,7 +114,5 @@ static void panel_6(const struct six *r, const int8_t *w, int32_t k, const int32
     finish_6(&s.c6, 6, r, channels, e);
     finish_6(&s.c7, 7, r, channels, e);
 }
-
-#endif
 
 #endif

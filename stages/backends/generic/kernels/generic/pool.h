@@ -1,6 +1,5 @@
 /* Average and maximum pooling of 8-bit images. */
-#ifndef FIRMLINE_GENERIC_POOL_H
-#define FIRMLINE_GENERIC_POOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void fl_avg_pool_s8(const int8_t *x, void *y, const void *parameters);
 void fl_avg_pool_u8(const uint8_t *x, void *y, const void *parameters);
 void fl_max_pool_s8(const int8_t *x, void *y, const void *parameters);
 void fl_max_pool_u8(const uint8_t *x, void *y, const void *parameters);
-
-#endif

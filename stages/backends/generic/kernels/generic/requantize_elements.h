@@ -1,6 +1,5 @@
 /* QUANTIZE: 8 bits to 8 bits with another scale. */
-#ifndef FIRMLINE_GENERIC_REQUANTIZE_ELEMENTS_H
-#define FIRMLINE_GENERIC_REQUANTIZE_ELEMENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ struct fl_requantize {
 };
 void fl_requantize_s8(const int8_t *x, void *y, int32_t count, int32_t step, const void *parameters);
 void fl_requantize_u8(const uint8_t *x, void *y, int32_t count, int32_t step, const void *parameters);
-
-#endif

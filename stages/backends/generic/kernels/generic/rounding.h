@@ -1,6 +1,5 @@
 /* Requantization with one or two roundings, selected by a field of the layer. */
-#ifndef FIRMLINE_GENERIC_ROUNDING_H
-#define FIRMLINE_GENERIC_ROUNDING_H
+#pragma once
 
 #include "requantize.h"
 
@@ -8,5 +7,3 @@ static inline int32_t requantize(int32_t x, int32_t multiplier, int32_t shift, i
 {
     return single_rounding ? fl_requantize_single(x, multiplier, shift) : fl_requantize_double(x, multiplier, shift);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Averages, means and maxima of an 8-bit image, one band of rows at a time. */
-#ifndef FIRMLINE_GENERIC_ROW_SUMS_H
-#define FIRMLINE_GENERIC_ROW_SUMS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ struct fl_row_means {
     int32_t offset, multiplier, shift, zero_point, low, high, single_rounding;
 };
 void fl_row_means(const int32_t *sums, void *y, int32_t channels, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* fl_requantize_double and fl_requantize_single, on RISC-V in fewer instructions than in requantize.h. */
-#ifndef FIRMLINE_GENERIC_SCALING_H
-#define FIRMLINE_GENERIC_SCALING_H
+#pragma once
 
 #include "requantize.h"
 
@@ -53,7 +52,5 @@ static inline int32_t scaled_twice(int32_t x, int32_t multiplier, int32_t shift)
 {
     return fl_requantize_double(x, multiplier, shift);
 }
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* TFLM's signal operators on frames of samples, energies and channels. */
-#ifndef FIRMLINE_GENERIC_SIGNAL_H
-#define FIRMLINE_GENERIC_SIGNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ void fl_signal_pcan(const uint32_t *x, const uint32_t *noise, const int16_t *gai
 /* Logarithms; table: log2(1 + i / 128) - i / 128 in 16 fractional bits. */
 void fl_signal_log(const uint32_t *x, const uint16_t *table, int16_t *y, int32_t count, int32_t scale,
                    int32_t correction_bits);
-
-#endif

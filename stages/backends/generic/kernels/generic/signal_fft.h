@@ -1,6 +1,5 @@
 /* FFTs of real numbers, by KissFFT's arithmetic (stages/ir/arithmetic/kissfft.py). */
-#ifndef FIRMLINE_GENERIC_SIGNAL_FFT_H
-#define FIRMLINE_GENERIC_SIGNAL_FFT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ void fl_irfft_s32(const void *spectrum, void *samples, const void *table, const 
                   void *scratch, const void *parameters);
 void fl_irfft_f32(const void *spectrum, void *samples, const void *table, const void *real_table, const uint16_t *order,
                   void *scratch, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* TFLM's signal operators with state. */
-#ifndef FIRMLINE_GENERIC_SIGNAL_MEMORY_H
-#define FIRMLINE_GENERIC_SIGNAL_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct fl_stacker {
 /* state: the last rows - 1 rows; available: 0 before the first row, else 1 + the number of waiting rows */
 void fl_signal_stacker(const int16_t *x, void *samples, void *counts, int16_t *y, const void *parameters);
 void fl_signal_stacker_valid(void *counts, void *y, const void *parameters);
-
-#endif

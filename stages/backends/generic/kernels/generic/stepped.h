@@ -1,6 +1,5 @@
 /* A row times a matrix. Results are found by looking the sums up in sorted lists. For layers that no 32-bit multiplier scales exactly. */
-#ifndef FIRMLINE_GENERIC_STEPPED_H
-#define FIRMLINE_GENERIC_STEPPED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ void fl_stepped_s8(const int8_t *x, const int8_t *w, const int32_t *units, const
                    const void *parameters);
 void fl_stepped_u8(const uint8_t *x, const int8_t *w, const int32_t *units, const int32_t *steps, void *y,
                    const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* SVDF of one row: features of the input are stored for a number of steps and weighted by their age. */
-#ifndef FIRMLINE_GENERIC_SVDF_H
-#define FIRMLINE_GENERIC_SVDF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct fl_svdf {
 };
 void fl_svdf_s8(const int8_t *x, const int8_t *feature, const int16_t *time, const int32_t *bias, int16_t *state,
                 int8_t *y, const void *parameters);
-
-#endif

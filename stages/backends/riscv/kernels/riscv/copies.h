@@ -1,6 +1,5 @@
 /* Copies of runs of bytes at any alignment, and of bytes that are not consecutive. RISC-V cores trap on unaligned words. */
-#ifndef FIRMLINE_RISCV_COPIES_H
-#define FIRMLINE_RISCV_COPIES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void riscv_nearest(void *y, const void *x, const int32_t *rows, const int32_t *c
 /* y[r * y_row + c * y_column] = x[r * x_row + c * x_column], r < rows, c < columns. */
 void riscv_copy_bytes(void *y, const void *x, int32_t rows, int32_t columns, int32_t y_row, int32_t y_column,
                       int32_t x_row, int32_t x_column);
-
-#endif

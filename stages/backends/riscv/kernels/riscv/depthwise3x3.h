@@ -1,6 +1,5 @@
 /* Depthwise 3x3 convolution of 8-bit images on RISC-V without SIMD instructions. */
-#ifndef FIRMLINE_RISCV_DEPTHWISE3X3_H
-#define FIRMLINE_RISCV_DEPTHWISE3X3_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ void riscv_depthwise3x3_stride2_rectified_s8(const int8_t *x, const int8_t *w, c
                                              const void *parameters);
 void riscv_depthwise3x3_stride2_rectified_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
                                              const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Matrix product of int8 rows and weights, requantized to 8 bits, on RISC-V without SIMD instructions. */
-#ifndef FIRMLINE_RISCV_GEMM_H
-#define FIRMLINE_RISCV_GEMM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ struct riscv_windows {
  * window. */
 void riscv_windows_s8(const void *x, const int8_t *w, const int32_t *channels, void *y, int32_t *packed, int8_t *outside,
                       int32_t pixels, int32_t columns, const void *parameters, const void *windows);
-
-#endif

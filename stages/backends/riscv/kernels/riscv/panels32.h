@@ -1,6 +1,5 @@
 /* Products of six rows by panels of weights, on RV32: a word has two rows. */
-#ifndef FIRMLINE_RISCV_PANELS32_H
-#define FIRMLINE_RISCV_PANELS32_H
+#pragma once
 
 #include "gemm.h"
 #include "six.h"
@@ -143,7 +142,5 @@ AS_WRITTEN static void panels(const word *x, const int8_t *w, const int32_t *cha
         }
     }
 }
-
-#endif
 
 #endif

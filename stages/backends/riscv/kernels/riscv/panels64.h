@@ -1,6 +1,5 @@
 /* Products of six rows by panels of weights, on RV64: a word has three rows. */
-#ifndef FIRMLINE_RISCV_PANELS64_H
-#define FIRMLINE_RISCV_PANELS64_H
+#pragma once
 
 #include "gemm.h"
 #include "six.h"
@@ -117,7 +116,5 @@ static void panels(const word *x, const int8_t *w, const int32_t *channels, uint
         }
     }
 }
-
-#endif
 
 #endif

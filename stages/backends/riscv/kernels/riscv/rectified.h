@@ -7,8 +7,7 @@
  * A negative t gives 0 or less with both formulas, and the clamp makes it at least the zero point. The zero point z is added
  * before the shift, as z * 2^(31 + s). rectified.py checks the bounds that a layer must have for this.
  */
-#ifndef FIRMLINE_RISCV_RECTIFIED_H
-#define FIRMLINE_RISCV_RECTIFIED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -59,5 +58,3 @@ INLINE intptr_t clamped(intptr_t x, intptr_t low, intptr_t high)
             : "r"(low), "r"(high));
     return x;
 }
-
-#endif

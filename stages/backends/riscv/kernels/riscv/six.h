@@ -1,6 +1,5 @@
 /* Six rows: loads of their next elements, their sums, and the conversion of sums to results. */
-#ifndef FIRMLINE_RISCV_SIX_H
-#define FIRMLINE_RISCV_SIX_H
+#pragma once
 
 #include "channels.h"
 #include "elements.h"
@@ -84,5 +83,3 @@ INLINE void finish(const struct six *s, const int32_t *channel, uint8_t *y, cons
 struct six_rows {
     const int8_t *a, *b, *c, *d, *e, *f;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* ADD and SUB of two 8-bit tensors. */
-#ifndef FIRMLINE_RVP_ADD_H
-#define FIRMLINE_RVP_ADD_H
+#pragma once
 
 #include "operands.h"
 
@@ -19,5 +18,3 @@ struct rvp_add {
 
 void rvp_add_s8(const void *x0, const void *x1, void *y, const int32_t *fields);
 void rvp_sub_s8(const void *x0, const void *x1, void *y, const int32_t *fields);
-
-#endif

@@ -1,6 +1,5 @@
 /* AVERAGE_POOL_2D on NHWC images of any number of channels. */
-#ifndef FIRMLINE_RVP_AVERAGE_LINES_H
-#define FIRMLINE_RVP_AVERAGE_LINES_H
+#pragma once
 
 #include "pool.h"
 
@@ -14,5 +13,3 @@ rvp_average_lines rvp_avg_whole_lines_s8, rvp_avg_whole_lines_u8;
 /* Others: all of a line, or some of its pixels, as runs; or pixels by units of 1, 2 or 4 bytes, at which y lies. */
 rvp_average_lines rvp_avg_lines_s8, rvp_avg_lines_1_s8, rvp_avg_lines_2_s8, rvp_avg_lines_4_s8;
 rvp_average_lines rvp_avg_lines_u8, rvp_avg_lines_1_u8, rvp_avg_lines_2_u8, rvp_avg_lines_4_u8;
-
-#endif

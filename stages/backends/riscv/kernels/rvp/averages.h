@@ -1,6 +1,5 @@
 /* Means of bytes from sums in 16-bit lanes. */
-#ifndef FIRMLINE_RVP_AVERAGES_H
-#define FIRMLINE_RVP_AVERAGES_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -46,5 +45,3 @@ RVP_INLINE rvp_word divide(rvp_word sums, const struct divider *d)
     }
     return rvp_srl16(rvp_khm16(sums, d->factor), (rvp_word)d->shift);
 }
-
-#endif

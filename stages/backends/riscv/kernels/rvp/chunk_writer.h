@@ -1,8 +1,7 @@
 /* Copies activations into panels (panel.h) and strips (direct.h): chunks of four, repeated in every 32-bit lane, a
  * fixed step apart.
  */
-#ifndef FIRMLINE_RVP_CHUNK_WRITER_H
-#define FIRMLINE_RVP_CHUNK_WRITER_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -177,5 +176,3 @@ RVP_INLINE struct writer writer_of(int8_t *to, int rows, int adjust, int flip)
 {
     return (struct writer){.to = to, .step = rows * W, .adjust = adjust, .flip = rvp_splat8(flip)};
 }
-
-#endif

@@ -3,8 +3,7 @@
  * depthwise3x3_s8.S computes the image in strips of four output columns and all rows. Columns are transposed before and after it,
  * so that the four columns of one channel are in one 32-bit lane.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_H
-#define FIRMLINE_RVP_DEPTHWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ rvp_depthwise rvp_depthwise_once_parts_s1, rvp_depthwise_once_parts_s1u, rvp_dep
 rvp_depthwise rvp_depthwise_once_few_s1, rvp_depthwise_once_few_s1u, rvp_depthwise_once_few_s1us;
 rvp_depthwise rvp_depthwise_once_parts_s2, rvp_depthwise_once_parts_s2u, rvp_depthwise_once_parts_s2us;
 rvp_depthwise rvp_depthwise_once_few_s2, rvp_depthwise_once_few_s2u, rvp_depthwise_once_few_s2us;
-
-#endif

@@ -1,9 +1,6 @@
 /* Depthwise convolution of 16-bit activations with 8-bit weights (include/depthwise16_image.h). */
-#ifndef FIRMLINE_RVP_DEPTHWISE16_H
-#define FIRMLINE_RVP_DEPTHWISE16_H
+#pragma once
 
 #include <stdint.h>
 
 void rvp_depthwise16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, int16_t *panel, const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Depth multipliers: repeats each input channel in several bytes of a group. */
-#ifndef FIRMLINE_RVP_DEPTHWISE_MULTIPLIER_H
-#define FIRMLINE_RVP_DEPTHWISE_MULTIPLIER_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -21,5 +20,3 @@ static int fill_masks(int8_t *masks, int first, int bytes, int multiplier)
     }
     return sources;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Transposes four neighbouring columns of an NHWC image, so that the four bytes of a channel are in one 32-bit lane, and back.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_PIXELS_H
-#define FIRMLINE_RVP_DEPTHWISE_PIXELS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -266,5 +265,3 @@ RVP_INLINE struct pixels pixels_of(const void *image, int steps, int bytes)
     }
     return v;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Copies the pixels of a group of channels into a plane of registers, and results to the image. */
-#ifndef FIRMLINE_RVP_DEPTHWISE_PLANE_PIXELS_H
-#define FIRMLINE_RVP_DEPTHWISE_PLANE_PIXELS_H
+#pragma once
 
 #include "depthwise_pixels.h"
 #include "depthwise_planes.h"
@@ -217,5 +216,3 @@ static void write_row(int8_t *to, const int8_t *results, int step, int count, co
         write(to, results, step, count, v, 0, BYTES);
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Depthwise convolution on NHWC images with any window, stride, dilation, depth multiplier and number of channels. It computes one
  * group of channels at a time. Each pixel of a group is a register in scratch.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_PLANES_H
-#define FIRMLINE_RVP_DEPTHWISE_PLANES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const
  */
 void rvp_depthwise_pixels_of_lanes(const void *x, const int32_t *params, void *out, const int32_t *offsets,
                                    const int32_t *planes);
-
-#endif

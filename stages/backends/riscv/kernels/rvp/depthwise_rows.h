@@ -1,6 +1,5 @@
 /* Rows of outputs of a depthwise convolution, as depthwise_planes_s8.S computes them. */
-#ifndef FIRMLINE_RVP_DEPTHWISE_ROWS_H
-#define FIRMLINE_RVP_DEPTHWISE_ROWS_H
+#pragma once
 
 #include "scaled_sums.h"
 
@@ -33,5 +32,3 @@ typedef void rvp_depthwise_rows(const int8_t *first, int8_t *out, const int8_t *
                                 const struct rvp_depthwise_rows *rows);
 
 rvp_depthwise_rows rvp_depthwise_plane_rows, rvp_depthwise_image_rows, rvp_depthwise_lane_rows;
-
-#endif

@@ -3,8 +3,7 @@
  * Columns are transposed, so that four neighbouring columns of one channel are in one 32-bit lane. The including file provides the
  * computation between load and store.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_STRIPS_H
-#define FIRMLINE_RVP_DEPTHWISE_STRIPS_H
+#pragma once
 
 #include "depthwise.h"
 #include "depthwise_pixels.h"
@@ -255,5 +254,3 @@ RVP_INLINE void finish_strip(struct strips *s, int8_t *out, const struct rvp_dep
     s->strip = s->next;
     s->next = done;
 }
-
-#endif

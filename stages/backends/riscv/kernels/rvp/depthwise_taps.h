@@ -1,8 +1,7 @@
 /* Depthwise convolution on NHWC images, one output at a time, with any stride and dilation. For windows that overlap little, such
  * as one that covers the image.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_TAPS_H
-#define FIRMLINE_RVP_DEPTHWISE_TAPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct rvp_depthwise_taps {
  * depthwise_taps.py.
  */
 void rvp_depthwise_taps(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *taps);
-
-#endif

@@ -1,8 +1,7 @@
 /* Depthwise convolution on NHWC images: any window, dilation, depth multiplier and number of channels; column stride 1 or 2, any row
  * stride.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_H
-#define FIRMLINE_RVP_DEPTHWISE_WINDOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ typedef void rvp_depthwise_any(const void *x, const int32_t *params, void *out, 
 rvp_depthwise_any rvp_depthwise_s1_k1, rvp_depthwise_s1_k2, rvp_depthwise_s1_k3, rvp_depthwise_s1_k4, rvp_depthwise_s1_k5;
 rvp_depthwise_any rvp_depthwise_s1_m0, rvp_depthwise_s1_m1, rvp_depthwise_s1_m2, rvp_depthwise_s1_m3;
 rvp_depthwise_any rvp_depthwise_s2_k2, rvp_depthwise_s2_k4, rvp_depthwise_s2_k6, rvp_depthwise_s2_m0, rvp_depthwise_s2_m1;
-
-#endif

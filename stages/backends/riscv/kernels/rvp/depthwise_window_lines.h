@@ -1,8 +1,7 @@
 /* Lines of the input of a depthwise convolution: groups rows and columns by dilation, transposes them into scratch, and writes
  * results back to the image.
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_LINES_H
-#define FIRMLINE_RVP_DEPTHWISE_WINDOW_LINES_H
+#pragma once
 
 #include "depthwise_pixels.h"
 #include "depthwise_window.h"
@@ -154,5 +153,3 @@ static void write_run(int8_t *out, const int8_t *results, const struct scratch *
         write_pixels(&last, 1, results + whole * 4 * W, bounds, v);
     }
 }
-
-#endif

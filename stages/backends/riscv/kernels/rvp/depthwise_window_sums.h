@@ -32,8 +32,7 @@
  *            weights for each row of the window, then the rows of the second addends. Marks in the rounders of a group select how it
  *            is requantized (packing.py)
  */
-#ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_SUMS_H
-#define FIRMLINE_RVP_DEPTHWISE_WINDOW_SUMS_H
+#pragma once
 
 #include "depthwise_pixels.h"
 #include "depthwise_window.h"
@@ -260,5 +259,3 @@ RVP_INLINE void all_outputs(const int8_t *from, int8_t *results, const int32_t *
         record = c.end;
     }
 }
-
-#endif

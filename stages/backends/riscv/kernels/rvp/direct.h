@@ -12,8 +12,7 @@
  *   output 0       wwww   wwww   w                  phase 0
  *   output 1                ww   wwww   www         phase 1
  */
-#ifndef FIRMLINE_RVP_DIRECT_H
-#define FIRMLINE_RVP_DIRECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ rvp_direct rvp_direct_t3s2_r6, rvp_direct_t3s2_r7, rvp_direct_t3s2_r8, rvp_direc
 rvp_direct rvp_direct_t5s1_r1, rvp_direct_t5s1_r2, rvp_direct_t5s1_r3, rvp_direct_t5s1_r4, rvp_direct_t5s1_r5;
 rvp_direct rvp_direct_t5s1_r6, rvp_direct_t5s1_r7;
 rvp_direct rvp_direct_t7s1_r1, rvp_direct_t7s1_r2, rvp_direct_t7s1_r3, rvp_direct_t7s1_r4, rvp_direct_t7s1_r5;
-
-#endif

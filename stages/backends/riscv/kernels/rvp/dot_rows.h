@@ -1,6 +1,5 @@
 /* Declarations of the functions in dot_rows.S; see there. */
-#ifndef FIRMLINE_RVP_DOT_ROWS_H
-#define FIRMLINE_RVP_DOT_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ typedef void rvp_dot_rows(const void *x, const int8_t *weights, const int32_t *p
 rvp_dot_rows rvp_dot_rows_s8, rvp_dot_rows_u8;
 /* Rounding once. */
 rvp_dot_rows rvp_dot_rows_s8s, rvp_dot_rows_u8s;
-
-#endif

@@ -1,6 +1,5 @@
 /* Unpacks windows of few bytes into registers for pointwise_s8.S. */
-#ifndef FIRMLINE_RVP_FEW_INPUTS_H
-#define FIRMLINE_RVP_FEW_INPUTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void rvp_few_inputs_rows(int32_t *panels, const void *x, int count, int depth);
 
 /* Windows of the output pixels from `first` on, in an NHWC image. `geometry` is a struct rvp_geometry. */
 void rvp_few_inputs_windows(int32_t *panels, const void *image, int first, int count, const int32_t *geometry);
-
-#endif

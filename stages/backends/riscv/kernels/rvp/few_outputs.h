@@ -1,6 +1,5 @@
 /* Convolution with few output channels on NHWC images: four pixels at a time, with the lanes along the depth. */
-#ifndef FIRMLINE_RVP_FEW_OUTPUTS_H
-#define FIRMLINE_RVP_FEW_OUTPUTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ rvp_few_outputs_kernel rvp_few_outputs_s8, rvp_few_outputs_u8;
 
 /* RV64, pixels that are whole lanes: runs are whole lanes too, of weights and in scratch. */
 rvp_few_outputs_kernel rvp_few_outputs_lanes_s8, rvp_few_outputs_lanes_u8;
-
-#endif

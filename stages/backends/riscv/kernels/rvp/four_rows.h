@@ -1,6 +1,5 @@
 /* A row of int8 times four rows of weights: a register of each at a time, 5 loads and 4 smaqa. */
-#ifndef FIRMLINE_RVP_FOUR_ROWS_H
-#define FIRMLINE_RVP_FOUR_ROWS_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -46,5 +45,3 @@ RVP_INLINE void rvp_four_rows(const int8_t *row, const int8_t *w, int32_t chunks
     sums[2] = sum_of(c, bias[2]);
     sums[3] = sum_of(d, bias[3]);
 }
-
-#endif

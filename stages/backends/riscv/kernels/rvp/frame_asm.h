@@ -2,8 +2,7 @@
  *
  * The including file defines FRAME_BYTES, a multiple of 16.
  */
-#ifndef FIRMLINE_RVP_FRAME_ASM_H
-#define FIRMLINE_RVP_FRAME_ASM_H
+#pragma once
 
 #include "rvp_asm.h"
 
@@ -47,5 +46,3 @@
     addi sp, sp, FRAME_BYTES
     ret
 .endm
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in gemm_s8.S and dot_s8.S; see there. */
-#ifndef FIRMLINE_RVP_GEMM_H
-#define FIRMLINE_RVP_GEMM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ typedef void rvp_dot(const int32_t *panel, const int8_t *weights, const int32_t 
                      int blocks, int clip);
 
 rvp_dot rvp_dot_s8, rvp_dot_s8z, rvp_dot_s8s, rvp_dot_s8zs;
-
-#endif

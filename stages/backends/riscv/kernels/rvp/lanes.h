@@ -1,6 +1,5 @@
 /* Elements of 8 bits as 32-bit lanes, and back. */
-#ifndef FIRMLINE_RVP_LANES_H
-#define FIRMLINE_RVP_LANES_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -51,5 +50,3 @@ RVP_INLINE void store_last(int8_t *y, rvp_word bytes, int count)
         bytes >>= 8;
     }
 }
-
-#endif

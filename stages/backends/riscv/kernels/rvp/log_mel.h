@@ -1,6 +1,5 @@
 /* Log-mel spectra of frames, and features of them, two numbers in a register of RV64. */
-#ifndef FIRMLINE_RVP_LOG_MEL_H
-#define FIRMLINE_RVP_LOG_MEL_H
+#pragma once
 
 #include "log_mel_functions.h"
 
@@ -11,5 +10,3 @@ void rvp_mel_features_8(const int32_t *x, const int16_t *weights, const int64_t 
                         const void *parameters, void *y, int32_t frames, int32_t size);
 void rvp_mel_features_16(const int32_t *x, const int16_t *weights, const int64_t *bias, const int32_t *shift,
                          const void *parameters, void *y, int32_t frames, int32_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* A product of two int8 matrices that are both computed at run time. */
-#ifndef FIRMLINE_RVP_MATMUL_H
-#define FIRMLINE_RVP_MATMUL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ struct rvp_matmul {
 
 /* The layer is a struct rvp_matmul; scratch: matmul.c. */
 void rvp_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const int32_t *layer);
-
-#endif

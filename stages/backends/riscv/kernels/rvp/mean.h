@@ -1,6 +1,5 @@
 /* MEAN of 8-bit tensors. The means are consecutive in memory. */
-#ifndef FIRMLINE_RVP_MEAN_H
-#define FIRMLINE_RVP_MEAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,6 +19,4 @@ void rvp_mean_u8(const void *x, void *y, int count, const int32_t *fields);
 /* `count`, all steps and the addresses of x and y are multiples of four. */
 void rvp_mean_quads_s8(const void *x, void *y, int count, const int32_t *fields);
 void rvp_mean_quads_u8(const void *x, void *y, int count, const int32_t *fields);
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* MUL of two 8-bit tensors. */
-#ifndef FIRMLINE_RVP_MUL_H
-#define FIRMLINE_RVP_MUL_H
+#pragma once
 
 #include "operands.h"
 
@@ -13,5 +12,3 @@ struct rvp_mul {
 };
 
 void rvp_mul_s8(const void *x0, const void *x1, void *y, const int32_t *fields);
-
-#endif

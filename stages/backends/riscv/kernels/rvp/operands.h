@@ -1,6 +1,5 @@
 /* Two operands of an element-wise layer. A row of an operand has one value per element, or a single value. */
-#ifndef FIRMLINE_RVP_OPERANDS_H
-#define FIRMLINE_RVP_OPERANDS_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -28,5 +27,3 @@ RVP_INLINE struct operand_reader reader_of(const int8_t *row, int step, rvp_word
     *repeated = rvp_splat8(*row);
     return (struct operand_reader){(const int8_t *)repeated, 0};
 }
-
-#endif

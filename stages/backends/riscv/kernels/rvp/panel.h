@@ -8,8 +8,7 @@
  * chunk of a run may end with arbitrary bytes. They have no effect, because the weights there are the zero point. uint8 activations
  * become int8 by flipping the top bit.
  */
-#ifndef FIRMLINE_RVP_PANEL_H
-#define FIRMLINE_RVP_PANEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ void rvp_panel_rows(int32_t *panel, const void *x, int rows, int panels, int dep
 /* Windows of an NHWC image: row r is the window of output pixel `first + r`, counted along the rows of the output. */
 void rvp_panel_windows(int32_t *panel, const void *image, int first, int rows, int panels, const int32_t *geometry,
                        int flip, int weight_zero_point);
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in pointwise_s8.S; see there. */
-#ifndef FIRMLINE_RVP_POINTWISE_H
-#define FIRMLINE_RVP_POINTWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@ typedef void rvp_pointwise(const void *x, const int32_t *params, void *out, int 
 
 rvp_pointwise rvp_pointwise_s8_c1, rvp_pointwise_s8_c2, rvp_pointwise_s8_p1, rvp_pointwise_s8_p2, rvp_pointwise_s8_p3;
 rvp_pointwise rvp_pointwise_s8_two2; /* RV64 */
-
-#endif

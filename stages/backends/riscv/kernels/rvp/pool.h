@@ -1,6 +1,5 @@
 /* AVERAGE_POOL_2D on NHWC images. */
-#ifndef FIRMLINE_RVP_POOL_H
-#define FIRMLINE_RVP_POOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct rvp_pool {
 typedef void rvp_pool2d(const void *x, void *y, const int32_t *parameters);
 
 rvp_pool2d rvp_avg_pool_s8, rvp_avg_pool_u8, rvp_avg_pool_lanes_s8, rvp_avg_pool_lanes_u8;
-
-#endif

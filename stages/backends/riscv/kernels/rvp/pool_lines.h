@@ -1,6 +1,5 @@
 /* MAX_POOL_2D on NHWC images of any number of channels. */
-#ifndef FIRMLINE_RVP_POOL_LINES_H
-#define FIRMLINE_RVP_POOL_LINES_H
+#pragma once
 
 #include "pool.h"
 
@@ -15,5 +14,3 @@ rvp_pool_lines rvp_max_lane_lines_s8, rvp_max_lane_lines_u8;
 /* Others: all of a line, or some of its pixels, as runs; or pixels by units of 1, 2 or 4 bytes, at which y lies. */
 rvp_pool_lines rvp_max_lines_s8, rvp_max_lines_1_s8, rvp_max_lines_2_s8, rvp_max_lines_4_s8;
 rvp_pool_lines rvp_max_lines_u8, rvp_max_lines_1_u8, rvp_max_lines_2_u8, rvp_max_lines_4_u8;
-
-#endif

@@ -1,6 +1,5 @@
 /* PRELU of 8-bit tensors. */
-#ifndef FIRMLINE_RVP_PRELU_H
-#define FIRMLINE_RVP_PRELU_H
+#pragma once
 
 #include "operands.h"
 
@@ -16,5 +15,3 @@ struct rvp_prelu {
 
 /* x0 has the values, x1 their slopes; y may be either. */
 void rvp_prelu_s8(const void *x0, const void *x1, void *y, const int32_t *fields);
-
-#endif

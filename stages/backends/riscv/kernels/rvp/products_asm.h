@@ -7,8 +7,7 @@
  * It may define W_IN_PAIRS: w0 and w2 are even registers, w1 and w3 the ones after them. LOAD_4 is the number of instructions of
  * load_4.
  */
-#ifndef FIRMLINE_RVP_PRODUCTS_ASM_H
-#define FIRMLINE_RVP_PRODUCTS_ASM_H
+#pragma once
 
 #include "rvp_asm.h"
 
@@ -51,5 +50,3 @@
     neg \rd, \count
     andi \rd, \rd, UNROLL - 1
 .endm
-
-#endif

@@ -1,6 +1,5 @@
 /* Copies rows of an image into lines: the bytes with padding. Each lane of a register has the words of a different line. */
-#ifndef FIRMLINE_RVP_QUAD_LINES_H
-#define FIRMLINE_RVP_QUAD_LINES_H
+#pragma once
 
 #include "quads.h"
 #include "rvp_intrinsics.h"
@@ -190,5 +189,3 @@ static void fill_lines(const int8_t *x, int8_t *lines, int group, int row, int c
         }
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Convolution of images or groups with few channels: four neighbouring bytes of the output at a time. */
-#ifndef FIRMLINE_RVP_QUADS_H
-#define FIRMLINE_RVP_QUADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ typedef void rvp_quads_kernel(const void *x, const int8_t *weights, const int32_
                               int8_t *scratch, const int32_t *layer);
 
 rvp_quads_kernel rvp_quads_p1, rvp_quads_p2, rvp_quads_p3, rvp_quads_pn, rvp_quads_k3, rvp_quads_k5;
-
-#endif

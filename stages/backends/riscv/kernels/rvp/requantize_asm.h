@@ -8,8 +8,7 @@
  *   rounder    in a wide block the first one is negative. This mark is shifted out; halves in such a block need round_wide_1
  *   clip word  output zero point, lowest, highest value (int8 each) and the byte that is xored into each result; low byte first
  */
-#ifndef FIRMLINE_RVP_REQUANTIZE_ASM_H
-#define FIRMLINE_RVP_REQUANTIZE_ASM_H
+#pragma once
 
 #include "rvp_asm.h"
 
@@ -141,5 +140,3 @@
     LX \high, HIGHEST(sp)
     LX \flip, FLIP(sp)
 .endm
-
-#endif

@@ -1,6 +1,5 @@
 /* RESIZE_BILINEAR of int8. */
-#ifndef FIRMLINE_RVP_RESIZE_H
-#define FIRMLINE_RVP_RESIZE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
  * (include/resize_image.h). */
 void rvp_resize_bilinear_s8(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch,
                                 const void *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Rows of an image that begin at register boundaries. They are read in place, or the rows of a window are copied. */
-#ifndef FIRMLINE_RVP_ROW_COPIES_H
-#define FIRMLINE_RVP_ROW_COPIES_H
+#pragma once
 
 #include "copies_image.h"
 #include "rvp_intrinsics.h"
@@ -38,5 +37,3 @@ RVP_INLINE int8_t *aligned(void *bytes)
 {
     return (int8_t *)(((uintptr_t)bytes + RVP_WORD_BYTES - 1) & -(uintptr_t)RVP_WORD_BYTES);
 }
-
-#endif

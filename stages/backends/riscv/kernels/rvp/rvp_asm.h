@@ -1,8 +1,7 @@
 /* RISC-V P for assembly. rvp_operations_asm.h is generated from the declaration of the core's draft: one macro per
  * operation, with the names of draft 0.9.11. On RV32 that draft has pkbb16 and pkbb32 under one name: pack.
  */
-#ifndef FIRMLINE_RVP_ASM_H
-#define FIRMLINE_RVP_ASM_H
+#pragma once
 
 #if __riscv_xlen == 64
 #define REGISTER_BYTES 8
@@ -41,5 +40,3 @@
     pack \rd, \rd, \rd
 #endif
 .endm
-
-#endif

@@ -3,8 +3,7 @@
  * rvp_operations.h is generated from the declaration of the core's draft: one function per operation. Operations have
  * the names of draft 0.9.11, whatever instruction computes them; those on 32-bit lanes are plain ones on RV32.
  */
-#ifndef FIRMLINE_RVP_INTRINSICS_H
-#define FIRMLINE_RVP_INTRINSICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -72,5 +71,3 @@ RVP_INLINE void rvp_store(void *p, rvp_word value)
 {
     *(rvp_memory *)p = value;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts sums in 32-bit lanes to bytes, for C. */
-#ifndef FIRMLINE_RVP_SCALED_SUMS_H
-#define FIRMLINE_RVP_SCALED_SUMS_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -56,5 +55,3 @@ RVP_INLINE rvp_word narrow_sums(rvp_word c0, rvp_word c1, rvp_word c2, rvp_word 
     const rvp_word odd = rvp_kslli16_8(rvp_add16(rvp_pkbb16(c3, c1), zero_point));
     return rvp_select_bits(rvp_splat16(0xff00), odd, even >> 8);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A product in Q0.15 is the upper half of the product by a factor that is 2^17 times as large: smmul.u rounds it as gemmlowp does.
  * Steps that depend on a number's value are selected by masks.
  */
-#ifndef FIRMLINE_RVP_SIGMOID16_LANES_H
-#define FIRMLINE_RVP_SIGMOID16_LANES_H
+#pragma once
 
 #include "rvp_intrinsics.h"
 
@@ -107,7 +106,5 @@ RVP_INLINE rvp_word s16_tanhs(rvp_word x, int32_t integer_bits, int bits, const 
     const rvp_word y = rvp_sclip32_15(rvp_shift_left_2(rvp_sub32(s16_reciprocals(e, c), c->two_to_13)));
     return rvp_sub32(y ^ sign, sign);
 }
-
-#endif
 
 #endif

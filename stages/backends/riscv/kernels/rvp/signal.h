@@ -1,6 +1,5 @@
 /* TFLM's signal operators on frames of int16. */
-#ifndef FIRMLINE_RVP_SIGNAL_H
-#define FIRMLINE_RVP_SIGNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void rvp_rfft_apart(const int16_t *x, const uint16_t *places, const uint32_t *fa
 /* Filter bank on pairs of bins. parameters: frames, bins, channels; then first bin and number of
  * bins of channels + 1 sections. weights: for each bin, its weights for channels s - 1 and s. */
 void rvp_signal_filter_bank(const uint32_t *x, const int16_t *weights, uint64_t *y, const int32_t *parameters);
-
-#endif

@@ -1,6 +1,5 @@
 /* TFLM's signal operators on channels. */
-#ifndef FIRMLINE_RVP_SIGNAL_CHANNELS_H
-#define FIRMLINE_RVP_SIGNAL_CHANNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void rvp_signal_pcan(const uint32_t *x, const uint32_t *noise, const int16_t *ga
 
 /* Logarithms; table: log2(1 + i / 128) - i / 128 in 16 fractional bits. */
 void rvp_signal_log(const uint32_t *x, const uint16_t *table, int16_t *y, int32_t count, int32_t scale, int32_t correction_bits);
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in copies.S; see there. */
-#ifndef FIRMLINE_RVV_COPIES_H
-#define FIRMLINE_RVV_COPIES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ void rvv_nearest(void *y, const void *x, const int32_t *rows, const int32_t *col
                  int32_t bytes, int32_t x_step);
 void rvv_copy_bytes(void *y, const void *x, int32_t rows, int32_t columns, int32_t y_row, int32_t y_column, int32_t x_row,
                     int32_t x_column);
-
-#endif

@@ -3,8 +3,7 @@
  * Rows of the padded image are widened to int16 in scratch, a ring of `span` lines. A vector has the channels of one output
  * pixel, up to `lanes` at a time; or, where there are few channels, all channels of some neighbouring pixels.
  */
-#ifndef FIRMLINE_RVV_DEPTHWISE_H
-#define FIRMLINE_RVV_DEPTHWISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ RVV_DEPTHWISE_MODES(3x3);
 RVV_DEPTHWISE_MODES(slide);
 RVV_DEPTHWISE_MODES(any);
 RVV_DEPTHWISE_MODES(few);
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in mean.S; see there. */
-#ifndef FIRMLINE_RVV_MEAN_H
-#define FIRMLINE_RVV_MEAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ rvv_mean rvv_mean_s8, rvv_mean_u8, rvv_mean_strided_s8, rvv_mean_strided_u8;
 
 typedef void rvv_average(const void *x, void *y, const void *fields);
 rvv_average rvv_average_s8, rvv_average_u8;
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations of the functions in pool_lines.S; see there. */
-#ifndef FIRMLINE_RVV_POOL_LINES_H
-#define FIRMLINE_RVV_POOL_LINES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ rvv_means rvv_means_s8, rvv_means_u8;
 
 typedef void rvv_clip(void *y, int32_t count, int32_t low, int32_t high);
 rvv_clip rvv_clip_s8, rvv_clip_u8;
-
-#endif

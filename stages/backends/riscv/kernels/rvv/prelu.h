@@ -1,11 +1,8 @@
 /* Declarations of the functions in prelu.S; see there. */
-#ifndef FIRMLINE_RVV_PRELU_H
-#define FIRMLINE_RVV_PRELU_H
+#pragma once
 
 #include <stdint.h>
 
 typedef void rvv_prelu(const void *x, const void *slopes, void *y, int32_t count, int32_t x_step, int32_t slope_step,
                        const void *fields, const void *table);
 rvv_prelu rvv_prelu_s8, rvv_prelu_u8;
-
-#endif

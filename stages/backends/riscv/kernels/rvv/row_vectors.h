@@ -1,6 +1,5 @@
 /* Declarations of the functions in row_vectors.S; see there. */
-#ifndef FIRMLINE_RVV_ROW_VECTORS_H
-#define FIRMLINE_RVV_ROW_VECTORS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void rvv_between_rows(int32_t *to, const int8_t *first, const int8_t *second, in
 void rvv_between_columns(int8_t *to, const int32_t *first, const int32_t *second, int32_t count, int32_t share0,
                          int32_t share1);
 void rvv_between_pixels(int8_t *to, const int32_t *row, const int32_t *columns, int32_t pixels, int32_t channels);
-
-#endif

@@ -1,6 +1,5 @@
 /* SOFTMAX of a row and RESIZE_BILINEAR of an image; the functions of rows.S that compute vectors of them. */
-#ifndef FIRMLINE_RVV_ROWS_H
-#define FIRMLINE_RVV_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ rvv_softmax rvv_softmax_s8, rvv_softmax_u8;
  * int32[width * channels], parameters a struct fl_resize (include/resize_image.h). */
 void rvv_resize_bilinear_s8(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch,
                             const void *parameters);
-
-#endif

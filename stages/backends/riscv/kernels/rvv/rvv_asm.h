@@ -9,8 +9,7 @@
  *
  * Functions set the rounding mode once by `round_half_up`, and the vector length by vsetvli; the macros preserve both.
  */
-#ifndef FIRMLINE_RVV_ASM_H
-#define FIRMLINE_RVV_ASM_H
+#pragma once
 
 .option arch, +zicsr, +zve32x         /* C is compiled without vectors */
 
@@ -170,5 +169,3 @@
     use_e8 \lmul
     vnsrl.wi \halves, \halves, 0
 .endm
-
-#endif

@@ -1,10 +1,7 @@
 /* Windows of an image as rows of a matrix (gather_windows_image.h). */
-#ifndef FIRMLINE_RVV_WINDOWS_H
-#define FIRMLINE_RVV_WINDOWS_H
+#pragma once
 
 #include <stdint.h>
 
 /* The windows of output pixels first, first + 1, ..., one in each row; `windows` is a struct gathered_windows. */
 void rvv_windows(const void *x, int8_t *rows, int32_t first, int32_t count, const void *windows);
-
-#endif
