@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 from stages.base import StageError
 from stages.ir.models.spec import FileModel
 from tests.support.emitted import target_named
-from tests.support.onnx_graphs import drawn, model, node
+from tests.support.onnx_graphs import drawn, model
 from tests.support.stages_run import run_stages, verified
 
 SIMULATED = {"inputs": {"random": 4, "seed": 1}}
@@ -66,15 +66,11 @@ def test_a_layer_that_is_no_near_tie_fails_the_network(tmp_path: Path) -> None:
 def test_attention_and_a_transposed_convolution_of_real_numbers(tmp_path: Path) -> None:
     """Products of two computed matrices, normalized before, and an image that is enlarged and cut."""
     nodes = [
-        node("Conv", ["x", "k"], ["c"], pads=[1, 1, 1, 1]),
-        node("ConvTranspose", ["c", "u"], ["l"], strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
-        node("Reshape", ["l", "rows"], ["r"]),
-        node("LayerNormalization", ["r", "s"], ["n"]),
-        node("Transpose", ["n"], ["t"], perm=[0, 2, 1]),
-        node("MatMul", ["n", "t"], ["scores"]),
-        node("Softmax", ["scores"], ["shares"]),
-        node("MatMul", ["shares", "n"], ["a"]),
-        node("ArgMax", ["a"], ["y"], axis=2, keepdims=0),
+        "c = Conv <pads=[1, 1, 1, 1]> (x, k)",
+        "l = ConvTranspose <strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]> (c, u)",
+        "r = Reshape (l, rows)  n = LayerNormalization (r, s)  t = Transpose <perm=[0, 2, 1]> (n)",
+        "scores = MatMul (n, t)  shares = Softmax (scores)  a = MatMul (shares, n)",
+        "y = ArgMax <axis=2, keepdims=0> (a)",
     ]
     constants = {
         "k": drawn(1, 4, 3, 3, 3),

@@ -33,12 +33,9 @@ def coder(kind: str = "int8", x: tuple[float, int] = (0.05, -3), y: tuple[float,
     weights = np.random.default_rng(3).integers(-127, 128, (3, 3, 3, 3)).astype(np.int8)
     constants |= {"w": weights, "w_s": np.float32(0.01), "w_z": np.int8(0)}
     nodes = [
-        node("DequantizeLinear", ["q", "q_s", "q_z"], ["x"]),
-        node("DequantizeLinear", ["w", "w_s", "w_z"], ["weights"]),
-        node("Conv", ["x", "weights"], ["sums"], pads=[1, 1, 1, 1]),
-        node("QuantizeLinear", ["sums", "y_s", "y_z"], ["y"]),
-        node("DequantizeLinear", ["y", "y_s", "y_z"], ["real"]),
-        node("Sigmoid", ["real"], ["p"]),
+        "x = DequantizeLinear (q, q_s, q_z)  weights = DequantizeLinear (w, w_s, w_z)",
+        "sums = Conv <pads=[1, 1, 1, 1]> (x, weights)  y = QuantizeLinear (sums, y_s, y_z)",
+        "real = DequantizeLinear (y, y_s, y_z)  p = Sigmoid (real)",
     ]
     return model(nodes, {"q": (1, 3, 4, 4)}, ["y", "p"], constants, types={"q": code, "y": code})
 
@@ -61,17 +58,12 @@ def listener() -> Any:
         "k": drawn(4, UNITS, 1),
     }
     nodes = [
-        node("QuantizeLinear", ["f", "s", "z"], ["q"]),
-        node("DequantizeLinear", ["q", "s", "z"], ["x"]),
-        node("DequantizeLinear", ["w", "ws", "z"], ["weights"]),
-        node("MatMul", ["x", "weights"], ["sums"]),
-        node("QuantizeLinear", ["sums", "ys", "yz"], ["y"]),
-        node("DequantizeLinear", ["y", "ys", "yz"], ["real"]),
-        node("Reshape", ["real", "step"], ["steps"]),
+        "q = QuantizeLinear (f, s, z)  x = DequantizeLinear (q, s, z)",
+        "weights = DequantizeLinear (w, ws, z)  sums = MatMul (x, weights)",
+        "y = QuantizeLinear (sums, ys, yz)  real = DequantizeLinear (y, ys, yz)",
+        "steps = Reshape (real, step)",
         node("GRU", ["steps", "W", "R", "B", "", "h"], ["Y", "hn"], hidden_size=UNITS, linear_before_reset=1),
-        node("Reshape", ["hn", "rows"], ["last"]),
-        node("MatMul", ["last", "k"], ["m"]),
-        node("Sigmoid", ["m"], ["score"]),
+        "last = Reshape (hn, rows)  m = MatMul (last, k)  score = Sigmoid (m)",
     ]
     return model(nodes, {"f": (1, 48), "h": (1, 1, UNITS)}, ["score", "hn"], constants)
 

@@ -259,15 +259,13 @@ int main(void)
 def onnx_network(folder: Path) -> FileModel:
     """An LSTM in both directions, whose states are joined, and a GRU that begins anew in each run."""
     pytest.importorskip("onnx")
-    from tests.support.onnx_graphs import drawn, node
+    from tests.support.onnx_graphs import drawn
     from tests.support.onnx_graphs import model as onnx_model
 
     nodes = [
-        node("LSTM", ["x", "w", "r", "b", "", "h", "c"], ["y", "hn", "cn"], hidden_size=4, direction="bidirectional"),
-        node("Reshape", ["y", "rows"], ["z"]),
-        node("GRU", ["z", "gw", "gr"], ["g"], hidden_size=3, linear_before_reset=1),
-        node("LSTM", ["z", "lw", "lr"], ["l"], hidden_size=3),
-        node("Add", ["g", "l"], ["out"]),
+        'y, hn, cn = LSTM <hidden_size=4, direction="bidirectional"> (x, w, r, b, "", h, c)',
+        "z = Reshape (y, rows)  g = GRU <hidden_size=3, linear_before_reset=1> (z, gw, gr)",
+        "l = LSTM <hidden_size=3> (z, lw, lr)  out = Add (g, l)",
     ]
     sizes = {"w": (2, 16, 5), "r": (2, 16, 4), "b": (2, 32), "gw": (1, 9, 8), "gr": (1, 9, 3)}
     sizes |= {"lw": (1, 12, 8), "lr": (1, 12, 3)}

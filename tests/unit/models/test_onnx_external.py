@@ -24,7 +24,7 @@ from tests.support.onnx_graphs import drawn, model, node
 
 def written(folder: Path, location: str = "net.weights") -> Path:
     constants = {"w": drawn(1, 4, 3, 3, 3), "b": drawn(2, 4)}
-    proto = model([node("Conv", ["x", "w", "b"], ["y"])], {"x": (1, 3, 8, 8)}, ["y"], constants)
+    proto = model("y = Conv (x, w, b)", {"x": (1, 3, 8, 8)}, ["y"], constants)
     onnx.save(proto, folder / "net.onnx", save_as_external_data=True, location=location, size_threshold=0)
     return folder / "net.onnx"
 
@@ -140,7 +140,7 @@ def test_symbolic_links_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_a_constant_with_external_data_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    nodes = [node("Constant", [], ["k"], value=outside("k.bin", 3.0)), node("Mul", ["x", "k"], ["y"])]
+    nodes = [node("Constant", [], ["k"], value=outside("k.bin", 3.0)), "y = Mul (x, k)"]
     proto = model(nodes, {"x": (1,)}, ["y"])
     with pytest.raises(StageError, match=r"(?s)net.onnx has 1 of its constants in another file: 'k.bin'.*onnx.save"):
         convert(proto.SerializeToString(), "net.onnx", {}, "nchw")  # as of a download: k.bin is not read

@@ -82,38 +82,30 @@ CASES = {
         *("Gemm", (10, 3), drawn(1, 5, 10), drawn(2, 3, 5)), transA=1, transB=1, alpha=0.5, beta=2.0
     ),
     "gemm of three computed": model(
-        [node("Gemm", ["x", "z", "c"], ["v"], transA=1, alpha=0.5, beta=2.0), node("Relu", ["v"], ["y"])],
+        "v = Gemm <transA=1, alpha=0.5, beta=2.0> (x, z, c)  y = Relu (v)",
         {"x": (10, 3), "z": (10, 5), "c": (5,)},
         ["y"],
     ),
     "gemm of a constant": model(
-        [node("Gemm", ["a", "x", "c"], ["y"], alpha=0.5)],
-        {"x": (10, 5)},
-        ["y"],
-        {"a": drawn(1, 3, 10), "c": drawn(2, 3, 1)},
+        "y = Gemm <alpha=0.5> (a, x, c)", {"x": (10, 5)}, ["y"], {"a": drawn(1, 3, 10), "c": drawn(2, 3, 1)}
     ),
     "one hot of indices from the end, in front": chain(
         (2, 5, 3),
-        node("Cast", ["x"], ["i"], to=6),
-        node("OneHot", ["i", "depth", "values"], ["y"], axis=-4),
+        "i = Cast <to=6> (x)  y = OneHot <axis=-4> (i, depth, values)",
         depth=np.array(4, np.int32),
         values=floats(0, 1),
     ),
     "softmax over all axes from one on, old": one("Softmax", (2, 4, 6), axis=-2, opset=11),
     "layer normalization before it was ONNX'": one("LayerNormalization", (2, 4, 8), drawn(1, 8), drawn(2, 8), opset=11),
     "simplified layer normalization": one("SimplifiedLayerNormalization", (2, 4, 8), drawn(1, 8), opset=13),
-    "gelu of ONNX Runtime's": chain_old((2, 4, 8), node("Gelu", ["x"], ["y"], "com.microsoft")),
-    "quick gelu": chain_old((2, 4, 8), node("QuickGelu", ["x"], ["y"], "com.microsoft", alpha=1.3)),
+    "gelu of ONNX Runtime's": chain_old((2, 4, 8), "y = com.microsoft.Gelu (x)"),
+    "quick gelu": chain_old((2, 4, 8), "y = com.microsoft.QuickGelu <alpha=1.3> (x)"),
     "matmul": one("MatMul", (2, 5, 10), drawn(1, 10, 4)),
-    "matmul of two computed matrices": model(
-        [node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (2, 3, 4, 6)}, ["y"]
-    ),
-    "matmul that broadcasts": model([node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (4, 6)}, ["y"]),
-    "matmul of what is transposed": chain(
-        (2, 5, 4), node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["t", "x"], ["y"])
-    ),
+    "matmul of two computed matrices": model("y = MatMul (x, z)", {"x": (2, 3, 5, 4), "z": (2, 3, 4, 6)}, ["y"]),
+    "matmul that broadcasts": model("y = MatMul (x, z)", {"x": (2, 3, 5, 4), "z": (4, 6)}, ["y"]),
+    "matmul of what is transposed": chain((2, 5, 4), "t = Transpose <perm=[0, 2, 1]> (x)  y = MatMul (t, x)"),
     "matmul by a constant of several matrices": one("MatMul", (2, 5, 4), drawn(1, 2, 4, 3)),
-    "matmul of a constant": model([node("MatMul", ["c", "x"], ["y"])], {"x": (2, 5, 4)}, ["y"], {"c": drawn(1, 3, 5)}),
+    "matmul of a constant": model("y = MatMul (c, x)", {"x": (2, 5, 4)}, ["y"], {"c": drawn(1, 3, 5)}),
     "conv transpose": one("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 4), strides=[2, 2]),
     "conv transpose, pads and output padding": one(
         *("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 4)),
@@ -155,7 +147,7 @@ CASES = {
     ),
     "gelu": one("Gelu"),
     "gelu by tanh": one("Gelu", approximate="tanh"),
-    "arg max": model([node("ArgMax", ["x"], ["y"], axis=-1)], {"x": (3, 7)}, ["y"], types={"y": 7}),
+    "arg max": model("y = ArgMax <axis=-1> (x)", {"x": (3, 7)}, ["y"], types={"y": 7}),
     "relu": one("Relu"),
     "clip": one("Clip", IMAGE, floats(-0.25).reshape(()), floats(0.5).reshape(())),
     "clip to six": one("Clip", IMAGE, floats(0).reshape(()), floats(6).reshape(())),
@@ -168,8 +160,8 @@ CASES = {
     "hard swish": one("HardSwish"),
     "tanh": one("Tanh"),
     "add a channel's constant": one("Add", IMAGE, drawn(1, 6, 1, 1)),
-    "sub from a scalar": model([node("Sub", ["c", "x"], ["y"])], {"x": IMAGE}, ["y"], {"c": floats(2).reshape(())}),
-    "mul two images": model([node("Mul", ["x", "z"], ["y"])], {"x": IMAGE, "z": (9, 1)}, ["y"]),
+    "sub from a scalar": model("y = Sub (c, x)", {"x": IMAGE}, ["y"], {"c": floats(2).reshape(())}),
+    "mul two images": model("y = Mul (x, z)", {"x": IMAGE, "z": (9, 1)}, ["y"]),
     "div": one("Div", IMAGE, floats(3)),
     "max": one("Max", IMAGE, drawn(1, 7)),
     "pow": one("Pow", IMAGE, floats(2).reshape(())),
@@ -178,8 +170,7 @@ CASES = {
     "layer normalization without a bias": one("LayerNormalization", (2, 5, 8), drawn(1, 8), epsilon=0.01),
     "layer normalization of images": chain(
         IMAGE,
-        node("Conv", ["x", "w"], ["v"]),
-        node("LayerNormalization", ["v", "s", "b"], ["y"], axis=1),
+        "v = Conv (x, w)  y = LayerNormalization <axis=1> (v, s, b)",
         w=drawn(1, 4, 6, 3, 3),
         s=drawn(2, 4, 7, 5),
         b=drawn(3, 4, 7, 5),
@@ -192,48 +183,29 @@ CASES = {
     "transpose": one("Transpose", perm=[0, 2, 3, 1]),
     "reshape that mixes axes": chain(
         IMAGE,
-        node("Relu", ["x"], ["r"]),
-        node("GlobalAveragePool", ["r"], ["p"]),
-        node("Conv", ["r", "w"], ["v"]),
-        node("Reshape", ["v", "s"], ["y"]),
+        "r = Relu (x)  p = GlobalAveragePool (r)  v = Conv (r, w)  y = Reshape (v, s)",
         w=drawn(1, 4, 6, 1, 1),
         s=ints(0, 2, -1),
     ),
     "flatten after images": chain(
-        IMAGE,
-        node("Conv", ["x", "w"], ["v"]),
-        node("Flatten", ["v"], ["f"]),
-        node("Gemm", ["f", "g"], ["y"]),
-        w=drawn(1, 4, 6, 3, 3),
-        g=drawn(2, 140, 3),
+        IMAGE, "v = Conv (x, w)  f = Flatten (v)  y = Gemm (f, g)", w=drawn(1, 4, 6, 3, 3), g=drawn(2, 140, 3)
     ),
     "matmul of rows whose axes moved": chain(
-        (1, 8, 4), node("Transpose", ["x"], ["r"], perm=[1, 0, 2]), node("MatMul", ["r", "g"], ["y"]), g=drawn(2, 4, 3)
+        (1, 8, 4), "r = Transpose <perm=[1, 0, 2]> (x)  y = MatMul (r, g)", g=drawn(2, 4, 3)
     ),
     "matmul of a vector": one("MatMul", (10,), drawn(1, 10, 4)),
-    "matmul and a scalar": chain(
-        (3, 10), node("MatMul", ["x", "g"], ["v"]), node("Add", ["s", "v"], ["y"]), g=drawn(1, 10, 4), s=floats(2)[0]
-    ),
+    "matmul and a scalar": chain((3, 10), "v = MatMul (x, g)  y = Add (s, v)", g=drawn(1, 10, 4), s=floats(2)[0]),
     "matmul and a constant of more axes": chain(
-        (3, 10),
-        node("MatMul", ["x", "g"], ["v"]),
-        node("Add", ["v", "b"], ["a"]),
-        node("Softmax", ["a"], ["y"], axis=1),
-        g=drawn(1, 10, 4),
-        b=drawn(2, 1, 1, 4),
+        (3, 10), "v = MatMul (x, g)  a = Add (v, b)  y = Softmax <axis=1> (a)", g=drawn(1, 10, 4), b=drawn(2, 1, 1, 4)
     ),
     "matmul and a constant of each row": chain(
-        (4, 10), node("MatMul", ["x", "g"], ["v"]), node("Add", ["v", "b"], ["y"]), g=drawn(1, 10, 4), b=drawn(2, 4, 1)
+        (4, 10), "v = MatMul (x, g)  y = Add (v, b)", g=drawn(1, 10, 4), b=drawn(2, 4, 1)
     ),
     "gemm and one number": one("Gemm", (3, 10), drawn(1, 10, 5), drawn(2, 1, 1)),
     "a shape that is computed": chain(
         IMAGE,
-        node("Conv", ["x", "w"], ["v"]),
-        node("Shape", ["v"], ["s"]),
-        node("Gather", ["s", "zero"], ["n"]),
-        node("Unsqueeze", ["n", "zeros"], ["u"]),
-        node("Concat", ["u", "rest"], ["to"], axis=0),
-        node("Reshape", ["v", "to"], ["y"]),
+        "v = Conv (x, w)  s = Shape (v)  n = Gather (s, zero)  u = Unsqueeze (n, zeros)",
+        "to = Concat <axis=0> (u, rest)  y = Reshape (v, to)",
         w=drawn(1, 4, 6, 3, 3),
         zero=np.array(0, np.int64),
         zeros=ints(0),
@@ -241,22 +213,16 @@ CASES = {
     ),
     "channels last and back": chain(
         IMAGE,
-        node("Transpose", ["x"], ["t"], perm=[0, 2, 3, 1]),
-        node("Mul", ["t", "c"], ["m"]),
-        node("Transpose", ["m"], ["b"], perm=[0, 3, 1, 2]),
-        node("Conv", ["b", "w"], ["y"]),
+        "t = Transpose <perm=[0, 2, 3, 1]> (x)  m = Mul (t, c)  b = Transpose <perm=[0, 3, 1, 2]> (m)",
+        "y = Conv (b, w)",
         c=drawn(1, 6),
         w=drawn(2, 4, 6, 3, 3),
     ),
     "squeeze and unsqueeze": chain(
-        (1, 6, 1, 7),
-        node("Squeeze", ["x", "two"], ["s"]),
-        node("Unsqueeze", ["s", "axes"], ["y"]),
-        two=ints(2),
-        axes=ints(0, 3),
+        (1, 6, 1, 7), "s = Squeeze (x, two)  y = Unsqueeze (s, axes)", two=ints(2), axes=ints(0, 3)
     ),
     "concat": model(
-        [node("Conv", ["x", "w"], ["v"]), node("Concat", ["v", "x", "c"], ["y"], axis=1)],
+        "v = Conv (x, w)  y = Concat <axis=1> (v, x, c)",
         {"x": IMAGE},
         ["y"],
         {"w": drawn(1, 4, 6, 1, 1), "c": drawn(2, 1, 2, 9, 7)},
@@ -300,19 +266,16 @@ CASES = {
     "depth to space": one("DepthToSpace", (1, 8, 3, 3), blocksize=2),
     "a bound that is known behind the operator": chain(
         IMAGE,
-        node("Conv", ["x", "w"], ["v"]),
-        node("Constant", [], ["low"], value_float=0.0),
-        node("Constant", [], ["high"], value_float=6.0),
-        node("Clip", ["v", "low", "high"], ["y"]),
+        "v = Conv (x, w)  low = Constant <value_float=0.0> ()  high = Constant <value_float=6.0> ()",
+        "y = Clip (v, low, high)",
         w=drawn(1, 4, 6, 3, 3) * 9,
     ),
     **{
         f"{op} of images and what broadcasts": chain(
             IMAGE,
-            node("Conv", ["x", "w"], ["v"]),
-            node("Floor", ["v"], ["a"]),
+            "v = Conv (x, w)  a = Floor (v)",
             node(op, ["a", "c"], ["t"]),
-            node("Cast", ["t"], ["y"], to=1),
+            "y = Cast <to=1> (t)",
             w=drawn(1, 4, 6, 3, 3),
             c=floats(-1, 0, 1, 2).reshape(4, 1, 1),
         )
@@ -321,40 +284,29 @@ CASES = {
     **{
         f"{op} of truths": chain(
             IMAGE,
-            node("Less", ["x", "c"], ["a"]),
-            node("Relu", ["x"], ["f"]),
-            node("Cast", ["f"], ["b"], to=9),
+            "a = Less (x, c)  f = Relu (x)  b = Cast <to=9> (f)",
             node(op, ["a", "b"], ["t"]),
-            node("Not", ["t"], ["n"]),
-            node("Cast", ["n"], ["y"], to=1),
+            "n = Not (t)  y = Cast <to=1> (n)",
             c=floats(0.3),
         )
         for op in ("And", "Or")
     },
     "where": chain(
         IMAGE,
-        node("MaxPool", ["x"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-        node("Greater", ["a", "c"], ["t"]),
-        node("Where", ["t", "a", "b"], ["y"]),
+        "a = MaxPool <kernel_shape=[3, 3], pads=[1, 1, 1, 1]> (x)  t = Greater (a, c)",
+        "y = Where (t, a, b)",
         b=drawn(3, 6, 1, 7),
         c=floats(0.5),
     ),
-    "where, by a mask": chain(IMAGE, node("Where", ["t", "x", "b"], ["y"]), t=drawn(3, 9, 7) > 0, b=floats(0)),
+    "where, by a mask": chain(IMAGE, "y = Where (t, x, b)", t=drawn(3, 9, 7) > 0, b=floats(0)),
     "where, of two constants and a truth that is given": model(
-        [node("Where", ["t", "a", "b"], ["y"])],
-        {"t": (3, 1)},
-        ["y"],
-        {"a": drawn(1, 2, 3, 4), "b": drawn(2, 4)},
-        types={"t": 9},
+        "y = Where (t, a, b)", {"t": (3, 1)}, ["y"], {"a": drawn(1, 2, 3, 4), "b": drawn(2, 4)}, types={"t": 9}
     ),
     "two results of one tensor": model(
-        [node("Conv", ["x", "w"], ["y"]), node("Relu", ["y"], ["z"])],
-        {"x": IMAGE},
-        ["y", "z"],
-        {"w": drawn(1, 4, 6, 3, 3)},
+        "y = Conv (x, w)  z = Relu (y)", {"x": IMAGE}, ["y", "z"], {"w": drawn(1, 4, 6, 3, 3)}
     ),
     "results that are constants": model(
-        [node("Relu", ["x"], ["y"]), node("Add", ["a", "b"], ["z"]), node("Shape", ["x"], ["s"])],
+        "y = Relu (x)  z = Add (a, b)  s = Shape (x)",
         {"x": IMAGE},
         ["z", "y", "s"],
         {"a": drawn(1, 1, 2, 2, 3), "b": drawn(2, 3)},
@@ -396,11 +348,7 @@ def test_images_are_transposed_once_at_the_entry_and_not_at_all_where_the_recipe
 
 def test_activations_are_fused_and_one_channel_needs_no_transpose() -> None:
     proto = chain(
-        (1, 1, 8, 8),
-        node("Conv", ["x", "w"], ["v"]),
-        node("Relu", ["v"], ["r"]),
-        node("MaxPool", ["r"], ["y"], kernel_shape=[2, 2]),
-        w=drawn(1, 4, 1, 3, 3),
+        (1, 1, 8, 8), "v = Conv (x, w)  r = Relu (v)  y = MaxPool <kernel_shape=[2, 2]> (r)", w=drawn(1, 4, 1, 3, 3)
     )
     info = read(convert(proto.SerializeToString(), "n", {}, "nchw").data, "n")
     assert [operator.op for operator in info.operators] == ["RESHAPE", "CONV_2D", "MAX_POOL_2D", "TRANSPOSE"]

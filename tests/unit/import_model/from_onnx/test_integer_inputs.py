@@ -18,36 +18,32 @@ TABLE = {"t": drawn(1, 20, 8)}
 BYTES = {"q": np.arange(160).reshape(20, 8).astype(np.uint8), "s": np.float32(0.1), "z": np.array(7, np.uint8)}
 IMAGE = {"w": drawn(2, 4, 3, 3, 3), "k": np.float32(255)}
 DEQUANTIZED = node("DequantizeLinear", ["q", "s", "z"], ["t"])
-EMBED = [node("Gather", ["t", "i"], ["e"]), node("ReduceMean", ["e"], ["y"], axes=[1])]
-SCALED = [node("Cast", ["x"], ["a"], to=1), node("Div", ["a", "k"], ["b"]), node("Conv", ["b", "w"], ["y"])]
-QUANTIZED = [
-    node("QuantizeLinear", ["x", "s", "z"], ["q"]),
-    node("Cast", ["q"], ["a"], to=1),
-    node("Neg", ["a"], ["y"]),
-]
+EMBED = ["e = Gather (t, i)  y = ReduceMean <axes=[1]> (e)"]
+SCALED = ["a = Cast <to=1> (x)  b = Div (a, k)  y = Conv (b, w)"]
+QUANTIZED = ["q = QuantizeLinear (x, s, z)  a = Cast <to=1> (q)  y = Neg (a)"]
 
 # Operators, inputs, their types, constants, and what the first input may hold.
 Case = tuple[list[Any], dict[str, Any], dict[str, int], dict[str, Any], Any]
 NETWORKS: dict[str, Case] = {
     "int64 ids": (EMBED, {"i": (1, 6)}, {"i": I64}, TABLE, (-20, 19)),
-    "one id": ([node("Gather", ["t", "i"], ["e"]), node("Neg", ["e"], ["y"])], {"i": ()}, {"i": I64}, TABLE, (-20, 19)),
+    "one id": (["e = Gather (t, i)  y = Neg (e)"], {"i": ()}, {"i": I64}, TABLE, (-20, 19)),
     "ids of a dequantized table": ([DEQUANTIZED, *EMBED], {"i": (2, 3)}, {"i": I64}, BYTES, (-20, 19)),
     "ids that are moved": (
-        [node("Add", ["i", "one"], ["j"]), node("Transpose", ["j"], ["k"]), node("Gather", ["t", "k"], ["y"], axis=-1)],
+        ["j = Add (i, one)  k = Transpose (j)  y = Gather <axis=-1> (t, k)"],
         {"i": (2, 3)},
         {"i": I64},
         TABLE | {"one": np.array(1)},
         (-9, 6),
     ),
     "ids that are cast": (
-        [node("Cast", ["i"], ["j"], to=I64), node("Gather", ["t", "j"], ["y"])],
+        [node("Cast", ["i"], ["j"], to=I64), "y = Gather (t, j)"],
         {"i": (5,)},
         {"i": I32},
         TABLE,
         (-20, 19),
     ),
     "places of the largest": (
-        [node("ArgMax", ["x"], ["j"], axis=1, keepdims=0), node("Gather", ["x", "j"], ["y"], axis=1)],
+        ["j = ArgMax <axis=1, keepdims=0> (x)  y = Gather <axis=1> (x, j)"],
         {"x": (1, 5, 3)},
         {},
         {},
@@ -55,18 +51,14 @@ NETWORKS: dict[str, Case] = {
     ),
     "bytes": (SCALED, {"x": (1, 3, 8, 8)}, {"x": U8}, IMAGE, None),
     "bytes, channels last": (
-        [node("Transpose", ["x0"], ["x"], perm=[0, 3, 1, 2]), *SCALED],
+        ["x = Transpose <perm=[0, 3, 1, 2]> (x0)", *SCALED],
         {"x0": (1, 8, 8, 3)},
         {"x0": U8},
         IMAGE,
         None,
     ),
     "bytes that are dequantized as well": (
-        [
-            node("Cast", ["x"], ["a"], to=1),
-            node("DequantizeLinear", ["x", "s", "z"], ["d"]),
-            node("Add", ["a", "d"], ["y"]),
-        ],
+        ["a = Cast <to=1> (x)  d = DequantizeLinear (x, s, z)  y = Add (a, d)"],
         {"x": (2, 5)},
         {"x": U8},
         {"s": np.float32(0.5), "z": BYTES["z"]},

@@ -138,10 +138,10 @@ WRONG = {
 def test_a_wrong_state_or_constant_is_an_error_with_its_place(case: str) -> None:
     options, message = WRONG[case]
     constants = {"w": drawn(1, 1, 12, 5), "r": drawn(2, 1, 12, 4)}
-    nodes = [node("GRU", ["x", "w", "r", "", "", "h"], ["y", "hn"], hidden_size=4), node("Relu", ["hn"], ["z"])]
+    nodes = ['y, hn = GRU <hidden_size=4> (x, w, r, "", "", h)  z = Relu (hn)']
     shapes, outputs, types = {"x": (2, 3, 5), "h": (1, 3, 4)}, ["y", "hn", "z"], {}
     if "another type" in case:
-        nodes.append(node("Shape", ["y"], ["i"]))
+        nodes.append("i = Shape (y)")
         outputs, types = [*outputs, "i"], {"i": 7, "n": 7}
         shapes["n"] = (1,)
     network = model(nodes, shapes, outputs, constants, types=types)
@@ -183,7 +183,7 @@ def test_unsupported_options_are_refused(case: str) -> None:
 @pytest.mark.parametrize(("states", "notes"), [({}, 1), ({"hn": "h"}, 0)])
 def test_a_state_that_the_caller_carries_is_named(states: dict[str, str], notes: int) -> None:
     constants = {"w": drawn(1, 1, 12, 5), "r": drawn(2, 1, 12, 4), "half": np.float32(0.5)}
-    nodes = [node("Mul", ["h", "half"], ["g"]), node("GRU", ["x", "w", "r", "", "", "g"], ["y", "hn"], hidden_size=4)]
+    nodes = 'g = Mul (h, half)  y, hn = GRU <hidden_size=4> (x, w, r, "", "", g)'
     network = model(nodes, {"x": (2, 3, 5), "h": (1, 3, 4)}, ["y", "hn"], constants, opset=14)
     found = convert(network.SerializeToString(), "net.onnx", {}, "nchw", states=states).notes
     assert len(found) == notes
@@ -208,7 +208,7 @@ def test_an_if_on_a_constant_input_becomes_its_branch() -> None:
         f"{name}_branch": helper.make_graph([helper.make_node(op, ["x"], ["b"])], name, [], ends)
         for name, op in (("then", "Relu"), ("else", "Neg"))
     }
-    nodes = [node("Equal", ["rate", "wanted"], ["is"]), node("If", ["is"], ["y"], **branches)]
+    nodes = ["is = Equal (rate, wanted)", node("If", ["is"], ["y"], **branches)]
     constants = {"wanted": np.array(16000, np.int64)}
     network = model(nodes, {"x": (2,), "rate": ()}, ["y"], constants, types={"rate": 7}).SerializeToString()
     for rate, op in ((16000, "RELU"), (8000, "NEG")):
