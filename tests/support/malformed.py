@@ -52,8 +52,8 @@ def ends(side: str, values: Sequence[int]) -> Alteration:
     return lambda model, graph: setattr(graph, side, np.array(values, np.int32))
 
 
-def tensor(name: str, **fields: Any) -> Alteration:
-    """Fields of a tensor; `shape`, `scale` and `zeroPoint` are lists, `type` the schema's word."""
+def tensor(name: str, /, **fields: Any) -> Alteration:
+    """Fields of a tensor; `shape`, `scale` and `zeroPoint` are lists, `type` the schema's word. No shape: None."""
 
     def change(model: Any, graph: Any) -> None:
         (found,) = [entry for entry in graph.tensors if entry.name == name.encode()]
@@ -68,8 +68,8 @@ def tensor(name: str, **fields: Any) -> Alteration:
                 found.quantization.quantizedDimension = value
             elif field == "type":
                 found.type = getattr(schema.TensorType, value)
-            elif field == "shape":
-                found.shape = np.array(value, np.int32)
+            elif field in ("shape", "shapeSignature"):
+                setattr(found, field, None if value is None else np.array(value, np.int32))
             else:
                 assert hasattr(found, field), field
                 setattr(found, field, value)

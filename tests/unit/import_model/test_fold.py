@@ -13,7 +13,7 @@ from stages.import_model.build import build_module
 from stages.import_model.normalize import normalized
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.reference import Reference, random_inputs
-from tests.support.edited_models import edited
+from tests.support.malformed import altered, tensor
 from tests.support.stages_run import run_tflite
 
 Add = Callable[[ModelBuilder, Tensor], Tensor]
@@ -134,24 +134,15 @@ def test_a_value_that_is_computed_fills_a_shape_that_is_known(tmp_path: Path) ->
 
 def test_a_shape_that_follows_from_one_that_is_left_out() -> None:
     """The pooled image's shape is LiteRT's to infer; what SHAPE gives of it is known then, and the flatten."""
-
-    def leave_out(result, schema) -> None:
-        for tensor in result.subgraphs[0].tensors:
-            if tensor.name in (b"pool", b"flat"):
-                tensor.shape, tensor.hasRank = None, False
-
-    data = edited(model(lambda b, x: flatten(b, b.max_pool2d(x, (2, 2), name="pool")), (1, 6, 6, 2), "int8"), leave_out)
+    data = model(lambda b, x: flatten(b, b.max_pool2d(x, (2, 2), name="pool")), (1, 6, 6, 2), "int8")
+    data = altered(data, *(tensor(name, shape=None, hasRank=False) for name in ("pool", "flat")))
     result = normalized(data, "net")
     assert [operator.op for operator in result.info.operators] == ["MAX_POOL_2D", "RESHAPE"]
     assert [result.info.tensors[index].shape for index in result.info.outputs] == [(1, 18)]
 
 
 def test_the_shape_of_a_dynamic_tensor_says_what_to_do() -> None:
-    def opened(result, schema) -> None:
-        x = next(tensor for tensor in result.subgraphs[0].tensors if tensor.name == b"x")
-        x.shape = np.array([0, 5], np.int32)
-
-    data = edited(model(flatten, (2, 5)), opened)
+    data = altered(model(flatten, (2, 5)), tensor("x", shape=[0, 5]))
     result = normalized(data, "net")
     with pytest.raises(StageError, match="SHAPE") as caught:
         build_module(result.data, result.info)

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.import_model.normalize import Normalized, normalized
 from stages.import_model.normalize.versions import VERSIONS
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.graphs import UnknownSignature
 from stages.ir.operators.table import OPERATORS
 from stages.ir.reference import Reference, RunError, random_inputs
-from tests.support.edited_models import composite, edited, tensor_named, together
+from tests.support.edited_models import composite, together
+from tests.support.malformed import altered, indices, tensor
 from tests.support.relax_run import run_relax
 
 
@@ -58,14 +59,9 @@ def test_a_file_that_says_everything_is_left_as_it_is() -> None:
 
 def with_code(op: str, version: int) -> bytes:
     """A file that also lists an operator, which it does not use."""
-
-    def add(model: Any, schema: Any) -> None:
-        code = getattr(schema.BuiltinOperator, op)
-        model.operatorCodes.append(
-            schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version)
-        )
-
-    return edited(layers(), add)
+    code = getattr(schema.BuiltinOperator, op)
+    entry = schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version)
+    return altered(layers(), lambda model, graph: model.operatorCodes.append(entry))
 
 
 def accepts(data: bytes, kernels: Any) -> bool:
@@ -121,14 +117,11 @@ def test_what_no_output_needs_is_left_out() -> None:
     assert result.notes == (note,)
 
 
-# ---- scales on an axis that the tensor does not have -----------------------------------------------------------
+# ---- scales on an axis that the tensor does not have, and shapes that the file leaves out --------------------------
 
 
 def test_scales_of_a_bias_on_axis_3_are_on_its_only_axis() -> None:
-    def misplace(model: Any, schema: Any) -> None:
-        tensor_named(model, "conv/bias").quantization.quantizedDimension = 3
-
-    data = edited(layers(), misplace)
+    data = altered(layers(), tensor("conv/bias", axis=3))
     with pytest.raises(RunError, match="quantized_dimension"):
         Reference(data)
     result = normalized(data, "net")
@@ -141,12 +134,7 @@ def test_scales_of_a_bias_on_axis_3_are_on_its_only_axis() -> None:
 
 @pytest.mark.parametrize("axis", [4, 99, -1])
 def test_one_scale_has_no_axis_whatever_the_file_says(axis: int) -> None:
-    def misplace(model: Any, schema: Any) -> None:
-        for tensor in model.subgraphs[0].tensors:
-            if len(tensor.quantization.scale) == 1:
-                tensor.quantization.quantizedDimension = axis
-
-    data = edited(layers(), misplace)
+    data = altered(layers(), *(tensor(name, axis=axis) for name in ("x", "conv", "pool")))
     with pytest.raises(RunError):
         Reference(data)
     result = normalized(data, "net")
@@ -154,27 +142,11 @@ def test_one_scale_has_no_axis_whatever_the_file_says(axis: int) -> None:
     np.testing.assert_array_equal(outcome(result)[0], Reference(layers()).run(random_inputs(result.info, 5))[0])
 
 
-def test_scales_that_fit_no_axis_of_the_weights_are_refused() -> None:
-    def misplace(model: Any, schema: Any) -> None:
-        tensor_named(model, "conv/weights").quantization.quantizedDimension = 4
-
-    with pytest.raises(StageError, match=r"tensor 1 \(conv/weights\) has 4 scales on axis 4 of \[4, 3, 3, 2\]"):
-        normalized(edited(layers(), misplace), "net")
-
-
-# ---- shapes that the file leaves out ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shape", [None, [], [-1, 6, 6, 4], [1, 1, 1, 4]])
 def test_shapes_between_operators_are_inferred(shape: list[int] | None) -> None:
-    def leave_out(model: Any, schema: Any) -> None:
-        for name in ("conv", "pool"):
-            tensor = tensor_named(model, name)
-            tensor.shape = None if shape is None else np.asarray(shape, np.int32)
-            if shape:  # an exporter that does not know a size writes 1 for it, and -1 here
-                tensor.shapeSignature = np.asarray([1, -1, -1, 4], np.int32)
-
-    result = normalized(edited(layers(), leave_out), "net")
+    # An exporter that does not know a size writes 1 for it, and -1 here.
+    fields = {"shape": shape, **({"shapeSignature": [1, -1, -1, 4]} if shape else {})}
+    result = normalized(altered(layers(), tensor("conv", **fields), tensor("pool", **fields)), "net")
     assert [result.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
     assert not any(tensor.dynamic for tensor in result.info.tensors)
     assert result.notes == ("2 tensors (3 'conv', 4 'pool'): shape missing in the file; LiteRT infers it",)
@@ -183,24 +155,8 @@ def test_shapes_between_operators_are_inferred(shape: list[int] | None) -> None:
 
 def test_a_name_that_is_not_utf_8_hides_no_other_shape() -> None:
     """LiteRT tells nothing of such a tensor; here it is the one before the shape that is looked for."""
-
-    def change(model: Any, schema: Any) -> None:
-        tensor_named(model, "pool").shape = None
-        tensor_named(model, "conv").name = b"caf\xe9"
-
-    result = normalized(edited(layers(), change), "net")
+    result = normalized(altered(layers(), tensor("pool", shape=None), tensor("conv", name=b"caf\xe9")), "net")
     assert [result.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
-
-
-def test_shapes_that_litert_cannot_infer_are_refused_with_its_reason() -> None:
-    def contradict(model: Any, schema: Any) -> None:
-        tensor_named(model, "x").shape = np.asarray([1, 6, 6, 3], np.int32)
-        tensor_named(model, "conv").shape = None
-
-    with pytest.raises(
-        RunError, match=r"operator 0 \(CONV_2D\) is refused by LiteRT: input_channel % filter_input_channel"
-    ):
-        normalized(edited(layers(), contradict), "net")
 
 
 def test_an_empty_list_of_sizes_makes_a_scalar() -> None:
@@ -209,12 +165,7 @@ def test_an_empty_list_of_sizes_makes_a_scalar() -> None:
     y = b.tensor("y", (), "float32")
     b.operator("RESHAPE", [x, b.constant("sizes", np.array([7], np.int32))], [y], "ReshapeOptions")
     b.output(y)
-
-    def empty(model: Any, schema: Any) -> None:
-        sizes = tensor_named(model, "sizes")
-        sizes.shape, sizes.buffer = np.zeros(1, np.int32), 0
-
-    result = normalized(edited(b.build(), empty), "net")
+    result = normalized(altered(b.build(), tensor("sizes", shape=[0], buffer=0)), "net")
     assert result.info.tensors[2].values().shape == (0,)
     assert outcome(result)[0].shape == ()
 
@@ -244,19 +195,6 @@ def test_the_first_signature_is_the_default_and_stated() -> None:
     assert normalized(turned, "net").info.operators[0].op == "RELU"
 
 
-def test_a_signature_that_is_not_there_gets_its_names() -> None:
-    with pytest.raises(UnknownSignature, match=r"net has no signature 'clop'; did you mean 'clip'\?\n.*squash, clip"):
-        normalized(two_signatures(), "net", "clop")
-    with pytest.raises(UnknownSignature, match="net has no signatures, so none is called 'clip'"):
-        normalized(layers(), "net", "clip")
-
-
-def test_a_signature_of_a_graph_that_is_not_there_is_corrupt() -> None:
-    data = together(function_of("tanh"), signatures={"serve": 3})
-    with pytest.raises(StageError, match="signature serve refers to subgraph 3 of 1"):
-        normalized(data, "net")
-
-
 def scaled_tanh() -> bytes:
     """tanh(x), then a composite of it that `with_composite` puts there, then a clip."""
     b = ModelBuilder()
@@ -275,11 +213,8 @@ def square_and_add() -> bytes:
     return b.build()
 
 
-def with_composite(*graphs: bytes, subgraph: int = 1, operator: int = 1) -> bytes:
-    def change(model: Any, schema: Any) -> None:
-        composite("test.square", subgraph)(model.subgraphs[0].operators[operator], model, schema)
-
-    return edited(together(scaled_tanh(), *graphs), change)
+def with_composite(*graphs: bytes) -> bytes:
+    return altered(together(scaled_tanh(), *graphs), composite("test.square", 1, (0, 1)))
 
 
 def test_a_composite_is_the_operators_it_stands_for() -> None:
@@ -295,27 +230,39 @@ def test_a_composite_is_the_operators_it_stands_for() -> None:
 
 
 def test_composites_of_composites() -> None:
-    def nest(model: Any, schema: Any) -> None:
-        composite("test.inner", 2)(model.subgraphs[1].operators[0], model, schema)
-        model.subgraphs[1].operators[0].inputs = np.asarray([0], np.int32)
-
-    result = normalized(edited(with_composite(square_and_add(), function_of("logistic")), nest), "net")
+    inputs = indices("inputs", [0])
+    nested = altered(
+        with_composite(square_and_add(), function_of("logistic")),
+        composite("test.inner", 2, (1, 0)),
+        lambda model, graph: inputs(model, model.subgraphs[1]),
+    )
+    result = normalized(nested, "net")
     assert [operator.op for operator in result.info.operators] == ["TANH", "LOGISTIC", "ADD", "RELU6"]
     assert result.notes[0].endswith("1 x 'test.inner', 1 x 'test.square'")
     x = np.tanh(random_inputs(result.info, 5)[0])
     np.testing.assert_allclose(outcome(result)[1], 1 / (1 + np.exp(-x)) + 1, rtol=1e-5)
 
 
-def test_a_composite_made_of_itself_or_of_another_number_of_tensors_is_refused() -> None:
-    def itself(model: Any, schema: Any) -> None:
-        composite("test.square", 1)(model.subgraphs[1].operators[0], model, schema)
-
-    with pytest.raises(StageError, match=r"net: composite 'test.square' is recursive"):
-        normalized(edited(with_composite(square_and_add()), itself), "net")
-    two = "1 inputs and 1 outputs, its decomposition (subgraph 1) has 1 and 2"
-    with pytest.raises(StageError) as caught:
-        normalized(with_composite(scaled_tanh()), "net")
-    assert two in str(caught.value)
+@pytest.mark.parametrize(
+    ("data", "signature", "message"),
+    [
+        (altered(layers(), tensor("conv/weights", axis=4)), None,
+         "tensor 1 (conv/weights) has 4 scales on axis 4 of [4, 3, 3, 2]"),
+        (altered(layers(), tensor("x", shape=[1, 6, 6, 3]), tensor("conv", shape=None)), None,
+         "operator 0 (CONV_2D) is refused by LiteRT: input_channel % filter_input_channel"),
+        (two_signatures(), "clop", "net has no signature 'clop'; did you mean 'clip'?\nIts signatures: squash, clip"),
+        (layers(), "clip", "net has no signatures, so none is called 'clip'"),
+        (together(function_of("tanh"), signatures={"serve": 3}), None, "signature serve refers to subgraph 3 of 1"),
+        (altered(with_composite(square_and_add()), composite("test.square", 1, (1, 0))), None,
+         "net: composite 'test.square' is recursive"),
+        (with_composite(scaled_tanh()), None,
+         "1 inputs and 1 outputs, its decomposition (subgraph 1) has 1 and 2"),
+    ],
+)  # fmt: skip
+def test_files_that_contradict_themselves_are_refused(data: bytes, signature: str | None, message: str) -> None:
+    with pytest.raises((StageError, RunError)) as caught:
+        normalized(data, "net", signature)
+    assert message in str(caught.value)
 
 
 def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> None:

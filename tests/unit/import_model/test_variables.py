@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from stages.base import StageError
@@ -15,6 +17,7 @@ from stages.ir.reference.integer import run_graph
 from stages.ir.reference.interpreter import random_inputs
 from stages.ir.reference.partitions import reference_of
 from tests.support.integer import integer_graph
+from tests.support.malformed import altered
 from tests.support.variables import Streaming, frames
 
 STEPS = 5
@@ -103,15 +106,11 @@ def test_another_shape_is_refused() -> None:
 
 def test_a_beginning_that_computes_is_refused() -> None:
     """CALL_ONCE also makes tables of words, say."""
-    from ai_edge_litert import schema_py_generated as schema
-    from flatbuffers import Builder
+    table = schema.BuiltinOperator.HASHTABLE_IMPORT
 
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(frames("int8"), 0))
-    model.operatorCodes.append(
-        schema.OperatorCodeT(builtinCode=schema.BuiltinOperator.HASHTABLE_IMPORT, deprecatedBuiltinCode=127)
-    )
-    model.subgraphs[1].operators[-1].opcodeIndex = len(model.operatorCodes) - 1
-    builder = Builder(4096)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    def computing(model: Any, graph: Any) -> None:
+        model.operatorCodes.append(schema.OperatorCodeT(builtinCode=table, deprecatedBuiltinCode=127))
+        model.subgraphs[1].operators[-1].opcodeIndex = len(model.operatorCodes) - 1
+
     with pytest.raises(StageError, match=r"\(CALL_ONCE\) initializes variables with HASHTABLE_IMPORT; only constants"):
-        normalized(bytes(builder.Output()), "net.tflite")
+        normalized(altered(frames("int8"), computing), "net.tflite")
