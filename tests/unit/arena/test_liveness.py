@@ -1,5 +1,7 @@
 """Lifetimes: inputs from the start, outputs to the end, aliases as one buffer, in-place layers only where safe."""
 
+import pytest
+
 from stages.ir.graph import Activation, Graph, Layer, Tensor
 from stages.lower.arena import liveness
 
@@ -51,46 +53,35 @@ def test_an_in_place_layer_takes_over_a_dying_input() -> None:
     assert {b.name: (b.first, b.last) for b in found.buffers} == {"x": (0, 0), "a": (0, 2), "y": (2, 2)}
 
 
-def test_in_place_is_refused_while_the_input_is_still_needed() -> None:
-    read_later = network(("x", "a"), ("a", "b"), ("a b", "y"), outputs=["y"])
-    assert liveness(read_later, may_overlay=frozenset({1})).in_place == {}
-    is_output = network(("x", "a"), ("a", "y"), outputs=["a", "y"])
-    assert liveness(is_output, may_overlay=frozenset({1})).in_place == {}
-    alias_read_later = network(
-        ("x", "a"), ("a", "flat"), ("a", "b"), ("flat b", "y"), outputs=["y"], aliases={"flat": "a"}
-    )
-    assert liveness(alias_read_later, may_overlay=frozenset({2})).in_place == {}
+@pytest.mark.parametrize(
+    ("layers", "overlaid", "outputs", "aliases", "sizes"),
+    [
+        # The input is still needed: it is read later, is an output, or has an alias that is read later.
+        ([("x", "a"), ("a", "b"), ("a b", "y")], 1, "y", {}, {}),
+        ([("x", "a"), ("a", "y")], 1, "a y", {}, {}),
+        ([("x", "a"), ("a", "flat"), ("a", "b"), ("flat b", "y")], 2, "y", {"flat": "a"}, {}),
+        # Sizes differ.
+        ([("x", "a"), ("a", "y")], 1, "y", {}, {"y": 128}),
+        # A part of a larger tensor, which would no longer be whole, or is written over itself.
+        ([("x", "a"), ("a", "y")], 1, "y", {"y": "joined"}, {"joined": 128}),
+        ([("x", "whole"), ("a", "y")], 1, "y", {"a": "whole"}, {"whole": 128}),
+        # The output is alive before.
+        ([("x", "a"), ("a", "b"), ("b", "y")], 2, "y", {"y": "a"}, {}),
+    ],
+)
+def test_in_place_is_refused(
+    layers: list[tuple[str, str]], overlaid: int, outputs: str, aliases: dict[str, str], sizes: dict[str, int]
+) -> None:
+    graph = network(*layers, outputs=outputs.split(), aliases=aliases)
+    graph.tensors |= {name: tensor(name, size) for name, size in sizes.items()}
+    assert liveness(graph, may_overlay=frozenset({overlaid})).in_place == {}
 
 
-def test_in_place_needs_equal_sizes() -> None:
-    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
-    graph.tensors["y"] = tensor("y", 128)
-    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
-
-
-def test_a_part_of_a_larger_tensor_stays_where_it_is() -> None:
-    """Neither written over an input (`joined` would no longer be whole) nor written over itself."""
-    graph = network(("x", "a"), ("a", "y"), outputs=["y"], aliases={"y": "joined"})
-    graph.tensors["joined"] = tensor("joined", 128)
-    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
-    graph = network(("x", "whole"), ("a", "y"), outputs=["y"], aliases={"a": "whole"})
-    graph.tensors["whole"] = tensor("whole", 128)
-    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
-
-
-def test_in_place_is_refused_where_the_output_is_alive_before() -> None:
-    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"], aliases={"y": "a"})
-    assert liveness(graph, may_overlay=frozenset({2})).in_place == {}
-
-
-def test_in_place_is_refused_while_a_part_of_the_input_is_broadcast() -> None:
+def test_in_place_is_refused_while_a_part_of_the_input_is_broadcast_or_there_are_two_outputs() -> None:
     graph = network(("x", "a"), ("a row", "y"), outputs=["y"])
     assert liveness(graph, may_overlay=frozenset({1})).in_place == {1: 0}
     graph.tensors["row"] = tensor("row", 16, alias_of="a", offset=16)
     assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
-
-
-def test_a_layer_with_two_outputs_overlays_nothing() -> None:
     graph = network(("x", "a"), ("a", "y"), outputs=["y"])
     graph.tensors["z"] = tensor("z")
     graph.layers[1] = graph.layers[1].model_copy(update={"outputs": ("y", "z")})

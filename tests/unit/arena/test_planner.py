@@ -81,30 +81,14 @@ def test_mlperf_tiny_networks_reach_the_lower_bound(drawn: list[Buffer]) -> None
 
 
 def test_the_search_closes_what_the_ready_made_orders_leave() -> None:
-    drawn = [
-        Buffer("a", 64, 5, 5),
-        Buffer("b", 48, 2, 5),
-        Buffer("c", 32, 4, 4),
-        Buffer("d", 48, 2, 4),
-        Buffer("e", 48, 4, 5),
-    ]
+    rows = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}
+    drawn = [Buffer(name, *row) for name, row in rows.items()]
     sizes = {b.name: b.bytes for b in drawn}
     first_fits = [_first_fit(order, sizes) for order in orders(drawn, sizes)]
     result = plan(drawn)
     assert_sound(result)
     assert min(_total(offsets, sizes) for offsets in first_fits) > result.lower_bound
     assert result.total == result.lower_bound
-
-
-# For each of the ready-made orders, buffers that it alone packs to the lower bound.
-ONLY = [
-    [("a", 80, 0, 4), ("b", 48, 1, 5), ("c", 96, 5, 5), ("d", 48, 1, 3), ("e", 16, 1, 3)],
-    [("a", 64, 0, 4), ("b", 80, 2, 5), ("c", 96, 5, 5), ("d", 64, 4, 4)],
-    [("a", 64, 4, 5), ("b", 96, 1, 4), ("c", 64, 5, 5), ("d", 80, 5, 5)],
-    [("a", 80, 5, 5), ("b", 80, 3, 3), ("c", 16, 0, 4), ("d", 32, 4, 5)],
-    [("a", 80, 5, 5), ("b", 32, 3, 5), ("c", 48, 0, 3), ("d", 96, 0, 2), ("e", 48, 5, 5), ("f", 32, 1, 5)],
-    [("a", 96, 5, 5), ("b", 64, 1, 4), ("c", 48, 2, 5), ("d", 64, 0, 1)],
-]
 
 
 def test_the_search_goes_through_plans_that_are_as_large_as_the_best() -> None:

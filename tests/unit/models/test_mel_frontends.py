@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 import scipy.fft
 import scipy.signal
+import yaml
 from pydantic import ValidationError
 
 from stages.import_model.checks import check_operator
@@ -32,56 +33,26 @@ Array = npt.NDArray[Any]
 
 RATE = 16_000
 SPEECH = FOLDER / "inputs" / "speech"
+FRONTENDS = f"""
+mfcc: {{kind: mfcc}}
+log_mel: {{kind: log_mel}}
+librosa: {{kind: mfcc, window_samples: 2048, step_samples: 512, mels: 128, coefficients: 20}}
+htk speech:
+  {{kind: mfcc, window_ms: 25, pre_emphasis: 0.97, window: hamming, symmetric: true, mel_scale: htk, norm: none,
+   lower_hz: 20, upper_hz: 7600, log: natural, full_scale: 32768, floor: 1, lifter: 22, coefficients: 13}}
+magnitudes:
+  {{kind: log_mel, power: 1, mel_scale: htk, norm: none, lower_hz: 80, upper_hz: 7600, log: natural, offset: 1.0e-6,
+   floor: 1.0e-30, window_ms: 40, step_ms: 20}}
+edge impulse:
+  {{kind: log_mel, window_ms: 20, step_ms: 10, fft_length: 512, window: none, pre_emphasis: 0.98, edges: edge_impulse,
+   mel_scale: htk, norm: none, per_point: true, floor: 1.0e-30, mean: -52, std: 64, mels: 32, lower_hz: 300}}
+log10:
+  {{kind: mfcc, log: log10, dct_norm: none, fft_length: 1024, power: 1, offset: 1.0e-4, mels: 26, mean: {[1] * 13},
+   std: {[2] * 13}}}
+"""
 OPTIONS: dict[str, MelFrontend] = {
-    "mfcc": Mfcc(),
-    "log_mel": LogMel(),
-    "librosa": Mfcc(window_samples=2048, step_samples=512, mels=128, coefficients=20),
-    "htk speech": Mfcc(
-        window_ms=25.0,
-        pre_emphasis=0.97,
-        window="hamming",
-        symmetric=True,
-        mel_scale="htk",
-        norm="none",
-        lower_hz=20.0,
-        upper_hz=7600.0,
-        log="natural",
-        full_scale=32768.0,
-        floor=1.0,
-        lifter=22.0,
-        coefficients=13,
-    ),
-    "magnitudes": LogMel(
-        power=1,
-        mel_scale="htk",
-        norm="none",
-        lower_hz=80.0,
-        upper_hz=7600.0,
-        log="natural",
-        offset=1e-6,
-        floor=1e-30,
-        window_ms=40.0,
-        step_ms=20.0,
-    ),
-    "edge impulse": LogMel(
-        window_ms=20.0,
-        step_ms=10.0,
-        fft_length=512,
-        window="none",
-        pre_emphasis=0.98,
-        edges="edge_impulse",
-        mel_scale="htk",
-        norm="none",
-        per_point=True,
-        floor=1e-30,
-        mean=-52.0,
-        std=64.0,
-        mels=32,
-        lower_hz=300.0,
-    ),
-    "log10": Mfcc(
-        log="log10", dct_norm="none", fft_length=1024, power=1, offset=1e-4, mels=26, mean=(1.0,) * 13, std=(2.0,) * 13
-    ),
+    name: {"mfcc": Mfcc, "log_mel": LogMel}[options["kind"]].model_validate(options)
+    for name, options in yaml.safe_load(FRONTENDS).items()
 }
 
 

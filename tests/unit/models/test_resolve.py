@@ -4,7 +4,8 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -23,28 +24,16 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def server(status: int = 200) -> Iterator[tuple[str, list[str]]]:
-    """A web server on this machine: its address, and the paths it was asked for."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(CONTENT)
-
-        def log_message(self, *_: object) -> None:
-            """Silent."""
-
-    http = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever)
-    thread.start()
+def server(folder: Path) -> Iterator[str]:
+    """A web server on this machine that has one file, net.tflite in this folder: the file's address."""
+    folder.mkdir()
+    (folder / "net.tflite").write_bytes(CONTENT)
+    http = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder)))
+    threading.Thread(target=http.serve_forever).start()
     try:
-        yield f"http://127.0.0.1:{http.server_port}/net.tflite", asked
+        yield f"http://127.0.0.1:{http.server_port}/net.tflite"
     finally:
         http.shutdown()
-        thread.join()
         http.server_close()
 
 
@@ -65,29 +54,31 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_download_is_checked_and_kept(tmp_path: Path) -> None:
-    with server() as (url, asked):
+    cache, files = tmp_path / "cache", tmp_path / "net"
+    with server(files) as url:
         model = UrlModel(url=url, sha256=DIGEST)
-        assert resolve(model, cache_dir=tmp_path) == CONTENT
-        assert resolve(model, cache_dir=tmp_path) == CONTENT
-        assert asked == ["/net.tflite"]
-    # Gone from the net, but in the cache.
-    assert resolve(model, cache_dir=tmp_path) == CONTENT
+        assert resolve(model, cache_dir=cache) == CONTENT
+        # Damaged in the cache, it is downloaded again.
+        (kept,) = (path for path in cache.rglob("*") if path.is_file())
+        kept.write_bytes(b"half")
+        assert resolve(model, cache_dir=cache) == CONTENT == kept.read_bytes()
+        # Gone from the net, but in the cache.
+        (files / "net.tflite").unlink()
+        assert resolve(model, cache_dir=cache) == CONTENT
 
 
 def test_wrong_sha256_shows_both_and_keeps_nothing(tmp_path: Path) -> None:
-    with server() as (url, _), pytest.raises(StageError) as caught:
-        resolve(UrlModel(url=url, sha256="0" * 64), cache_dir=tmp_path)
+    with server(tmp_path / "net") as url, pytest.raises(StageError) as caught:
+        resolve(UrlModel(url=url, sha256="0" * 64), cache_dir=tmp_path / "cache")
     assert "0" * 64 in str(caught.value) and DIGEST in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 5
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_no_network_and_server_errors(tmp_path: Path) -> None:
-    with server() as (url, _):
-        pass  # nobody listens there any more
-    with pytest.raises(StageError, match=r"cannot download .*refused"):
-        resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path)
-    with server(status=404) as (url, _), pytest.raises(StageError, match="answers 404"):
+    with server(tmp_path / "net") as url, pytest.raises(StageError, match="answers 404"):
+        resolve(UrlModel(url=f"{url}.zip", sha256=DIGEST), cache_dir=tmp_path)
+    with pytest.raises(StageError, match=r"cannot download .*refused"):  # nobody listens there any more
         resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path)
     with pytest.raises(StageError, match="only http"):
         resolve(UrlModel(url="ftp://host/x", sha256=DIGEST), cache_dir=tmp_path)
@@ -103,13 +94,3 @@ def test_file_that_is_larger_than_any_model_is_refused_unread(tmp_path: Path) ->
     with pytest.raises(StageError, match=r"large\.tflite has 2,147,483,649 bytes; a TFLite file has 2,147,483,648 at"):
         check_size(large)
     check_size(tmp_path / "none.tflite")
-
-
-def test_damaged_cache_is_downloaded_again(tmp_path: Path) -> None:
-    with server() as (url, asked):
-        model = UrlModel(url=url, sha256=DIGEST)
-        resolve(model, cache_dir=tmp_path)
-        (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
-        kept.write_bytes(b"half")
-        assert resolve(model, cache_dir=tmp_path) == CONTENT
-        assert len(asked) == 2 and kept.read_bytes() == CONTENT
