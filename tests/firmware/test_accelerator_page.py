@@ -1,7 +1,5 @@
 """docs/tutorials/accelerator.md is true: its code is in the named files, its commands print what it says."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

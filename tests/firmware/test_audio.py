@@ -1,7 +1,5 @@
 """Recordings through all stages: WAV files and label tracks in, figures of detections out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The emitted C, on the host built with sanitizers, must give LiteRT's bytes in ev
 simplest model there is, so two examples are the least that say something.)
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exports are built as their ecosystems build them, and run on their test."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 Each in a project that `doit init` makes; operators of TFLite's schema, in a copy of the repository.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

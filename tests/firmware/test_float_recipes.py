@@ -1,7 +1,5 @@
 """Recipes of networks in a folder that an environment variable names: where it lies decides nothing."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

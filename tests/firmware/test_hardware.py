@@ -1,7 +1,5 @@
 """Firmware on a board, by way of GDB servers: only the wire is missing."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

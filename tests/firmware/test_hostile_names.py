@@ -1,7 +1,5 @@
 """A network whose tensors and file have names that mean something where they are shown, through all stages."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

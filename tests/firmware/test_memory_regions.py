@@ -1,7 +1,5 @@
 """A network whose arena and weights are larger than any single memory of its target, on the real simulators."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

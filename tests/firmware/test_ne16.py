@@ -1,7 +1,5 @@
 """Layers on NE16, requantized by the core or by the extended engine: equal to LiteRT, from file to simulator."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

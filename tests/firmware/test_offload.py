@@ -1,7 +1,5 @@
 """Networks on a board with an accelerator: what it computes, and what lies in its memory, against LiteRT."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

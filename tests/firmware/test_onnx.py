@@ -1,7 +1,5 @@
 """Networks that came as ONNX, through all stages: the firmware is what ONNX Runtime says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chains with parts from ONNX: each is verified by ONNX Runtime, the parts from TFLite by LiteRT."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators that a plug-in declares by their ONNX name: the gate of docs/how-to/add_operator.md in drawn networks."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

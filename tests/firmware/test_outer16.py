@@ -1,7 +1,5 @@
 """Networks on a core with outer16, which works in NCHW16c: exact, and transformed at their ends alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A float network to firmware: the recipe digits_ptq, and layers kept float, through all stages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree

@@ -3,8 +3,6 @@
 The large ones are rows of `doit bench`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Recipes of the project through all nine stages and the store: what a run leaves, and says."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Networks that keep state from one inference to the next, through all stages and over sequences of inferences."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Sequence

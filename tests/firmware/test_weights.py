@@ -1,7 +1,5 @@
 """`doit weights`: the blob of a retrained network, verified with the code of the firmware."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ The environment sees the packages that are installed here, so that nothing is do
     python3 -m venv there && there/bin/pip install path/to/firmline && there/bin/firmline init my_project
 """
 
-from __future__ import annotations
-
 import email
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Sliding windows that stay in the state: as LiteRT over sequences, with resets, for random streaming networks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

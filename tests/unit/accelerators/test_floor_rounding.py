@@ -1,7 +1,5 @@
 """The nearest floor to exact roundings: counted right, within the engine's bits, and as good as trying everything."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which input rows and channels a tile of a layer's output reads."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

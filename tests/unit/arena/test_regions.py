@@ -1,7 +1,5 @@
 """Buffers over several memories: sound in each, within what it has, and never worse than all in one of them."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

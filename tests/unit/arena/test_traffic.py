@@ -1,7 +1,5 @@
 """What decides which buffer lies in fast memory: bytes read and written, by layer."""
 
-from __future__ import annotations
-
 from stages.ir.graph import Graph, Layer, Move, Pool2D, Tensor
 from stages.lower.arena import liveness
 from stages.lower.arena.traffic import arena_traffic, reads_of_weights

@@ -1,7 +1,5 @@
 """Sums and products of two int8 numbers, against ONNX Runtime on all 65,536 pairs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`doit bench suite=silicon`, on checkouts that the tests write: libraries of a few functions."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

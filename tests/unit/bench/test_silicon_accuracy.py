@@ -1,7 +1,5 @@
 """silicon.json, which reports read, from the rows that ran."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

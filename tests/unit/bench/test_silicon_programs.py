@@ -1,7 +1,5 @@
 """CoreMark and Embench in `doit bench suite=silicon`, on checkouts that the tests write: each with a few functions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Few parentheses, and the meaning stays."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Loop nests as C: variables for allocations, temporaries that are never stale, and no wrong C."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

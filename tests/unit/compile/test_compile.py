@@ -1,7 +1,5 @@
 """The compile stage on a hand-written model: flags, sizes, determinism, and what a user sees when it fails."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Flags that a recipe may add: those that tune code reach the ELF, all others are refused with the reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

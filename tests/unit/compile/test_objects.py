@@ -1,7 +1,5 @@
 """Objects of kernels are shared: an equal source is compiled once, any difference that matters compiles it again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Mapping

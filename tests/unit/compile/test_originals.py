@@ -1,7 +1,5 @@
 """Errors in a kernel's C are shown in the file that its author wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

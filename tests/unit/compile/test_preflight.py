@@ -1,7 +1,5 @@
 """A model that is too large in any case is refused once it is imported, with the sizes and where they are from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a user sees when a compiler or linker refuses, is killed or does not start."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Counts are what a recipe's layer takes, are kept, and are shared by all networks that have the call."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Parts of a measurement side by side: who waits for whom."""
 
-from __future__ import annotations
-
 from threading import Event, Timer
 
 import pytest

@@ -1,7 +1,5 @@
 """Which calls are counted: enough for the best choice, no more, and the same whatever is known beyond them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Weights that the caller provides: one program computes several networks, and refuses blobs for other code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

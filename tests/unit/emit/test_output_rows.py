@@ -1,7 +1,5 @@
 """An output that the application receives by rows: calls of its function, dropped images, whole copies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whoever uses the emitted C says where its arena and its weights lie."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Buffers that an accelerator's plan places: in its memory, where no rule moves them and no others come."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model over several memories of its target: what lies where, and that the sources compute the same."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """MISRA C:2012: the page of deviations, and emitted C of each architecture family."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bill of materials fits CycloneDX's schema, with and without data and accuracy."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bound of a layer's instructions for any input."""
 
-from __future__ import annotations
-
 from stages.backends.timing.instruction import Instruction
 from stages.backends.timing.log import Counts
 from stages.delivery.evidence.worst_case import Bound, Code, bound

@@ -1,7 +1,5 @@
 """An export touches no file that is not its own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

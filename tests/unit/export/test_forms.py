@@ -1,7 +1,5 @@
 """What the metadata of each form must have, and what no form may depend on."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """GDB's machine interface, by a program in its place that prints what it is told to."""
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
 from collections.abc import Iterator

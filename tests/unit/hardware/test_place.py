@@ -1,7 +1,5 @@
 """Where a board is, and by which numbers it is known."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,7 +1,5 @@
 """What the firmware's side and the host's side of a board have to know alike."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """What is asked of a GDB server before a program runs, by one that answers from a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import count, repeat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One board takes one program at a time."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Bidirectional layers become one layer for each direction, with LiteRT's results byte for byte."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The module's form, and what unsupported models are told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Quantized operators arrive as float arithmetic between dequantize and quantize, 
 what rounding may cost; operators that only move data, and those with a table of their own, must be exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND become one dilated convolution, with the same results."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

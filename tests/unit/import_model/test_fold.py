@@ -1,7 +1,5 @@
 """Results that follow from constants and fixed shapes are constants of the imported file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The stage as a whole: artifact, digests, descriptions, and real models."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Networks over a window of time that take new frames only: the same bytes as the whole window, in less work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files that leave things out, say them wrongly or hold several graphs: what is imported, and that LiteRT agrees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

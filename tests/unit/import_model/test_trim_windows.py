@@ -1,7 +1,5 @@
 """Windows, strides and dilations that TVM is given see the same elements as those of the file."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

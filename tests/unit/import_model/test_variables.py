@@ -1,7 +1,5 @@
 """Resource variables: what the file means to LiteRT, what it is normalized to, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

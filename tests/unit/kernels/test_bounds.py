@@ -1,7 +1,5 @@
 """Sizes up to which kernels take layers: beyond, sums or offsets no longer fit what the kernel keeps them in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which changes of a kernel's code make its measurements stale, of every file and every kernel there is."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """QUANTIZE and DEQUANTIZE from the bits of floats, as cores without an FPU compute them, against the float code."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Generic kernels: the structures they share with their C, and costs."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.registry import kernels
 from stages.backends.targets.load import load_target
 from tests.conformance.draw import Draw

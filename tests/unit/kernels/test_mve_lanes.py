@@ -1,7 +1,5 @@
 """Depthwise layers of MVE with channels in the lanes: what vectors read, what is one row, which weights meet."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What kernels leave to others, and how they say so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

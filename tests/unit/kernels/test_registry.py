@@ -1,7 +1,5 @@
 """The kernels of a target are found by importing the folders it names, and light."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One rounding behind a ReLU gives what two give, for every sum that such a layer can have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Global pools by bands of rows: their C against the reference, for any bands and sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

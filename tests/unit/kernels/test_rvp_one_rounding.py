@@ -1,7 +1,5 @@
 """One multiplication gives what two roundings give, for every sum that a channel can have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """sigmoid16.h against the same in numpy, which the reference interpreter holds: every value of int16."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

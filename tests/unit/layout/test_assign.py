@@ -1,7 +1,5 @@
 """Placement of layout transforms, on graphs of shapes and names."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

@@ -1,7 +1,5 @@
 """The stage layout: its artifact, attributes, and the number of transforms in real topologies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rewritten functions give the same results: small networks, before and after, run by TVM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -37,7 +35,7 @@ class Sandwich:
     def scales(self, channels: int) -> list[float] | None:
         return [0.01 * (i + 1) for i in range(channels)] if self.quantized else None
 
-    def build(self, make: Callable[[Sandwich, Tensor], Tensor | list[Tensor]]) -> bytes:
+    def build(self, make: Callable[["Sandwich", Tensor], Tensor | list[Tensor]]) -> bytes:
         x = self.b.input("x", SHAPE, self.dtype, 0.01 if self.quantized else None, 0)
         y = self.b.conv2d(x, self.weights(6, 3, 3, 6), weight_scale=self.scales(6), out=self.out, name="before")
         for part in [result] if isinstance(result := make(self, y), Tensor) else result:

@@ -1,7 +1,5 @@
 """The rule that decides for an operator, and errors of invalid rules."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

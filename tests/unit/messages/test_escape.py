@@ -1,7 +1,5 @@
 """Text made safe for the terminal, log.txt and Markdown, for each kind of text that means something there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Several operators that cannot be computed are told in one message of five lines at most."""
 
-from __future__ import annotations
-
 from stages.support.messages.operator_error import OperatorError, combined_error
 
 

@@ -1,7 +1,5 @@
 """What templates write stays data: hostile names in all templates of emit, export and report, and each escape alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Lists in sentences stay short, and say how much they leave out."""
 
-from __future__ import annotations
-
 import pytest
 
 from stages.support.messages.wording import did_you_mean, of_several, several

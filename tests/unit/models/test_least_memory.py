@@ -1,7 +1,5 @@
 """Bounds of memory from below: never above what is really needed, and near it for usual networks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is known of a model before anything runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

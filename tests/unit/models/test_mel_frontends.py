@@ -1,7 +1,5 @@
 """Front ends log_mel and mfcc: their integers against float64, and bad options."""
 
-from __future__ import annotations
-
 import re
 import wave
 from dataclasses import replace

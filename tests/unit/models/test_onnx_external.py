@@ -1,7 +1,5 @@
 """ONNX files with their constants in files beside them."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options as the generated reader of the schema has them, of sound files; and what damaged ones give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema

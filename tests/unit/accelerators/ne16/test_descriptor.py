@@ -1,7 +1,5 @@
 """Which layers NE16 computes, and the constants that it has of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

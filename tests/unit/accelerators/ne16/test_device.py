@@ -1,7 +1,5 @@
 """The simulated NE16 against the definition of a convolution, its closed form of cycles, and what it says of misuse."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What jobs of NE16 take, and jobs and weights that it cannot compute."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The engine's open driver, pulp-nnx, on the simulated device: unmodified, from a checkout that the caller names."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """outer16 from descriptor to device: drawn layers in drawn tiles through the C library, bytes and cycles; misuse."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import dataclass

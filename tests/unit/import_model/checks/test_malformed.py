@@ -1,7 +1,5 @@
 """Each class of malformed model with the message that it gets: operator, tensor, value; one to five lines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Runs an integer graph beside ONNX Runtime, layer by layer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

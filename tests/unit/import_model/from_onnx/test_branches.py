@@ -1,7 +1,5 @@
 """If with a condition that is known: the branch that is taken stands in its place; other control flow is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ONNX operators that TFLite does not have, or has in another form: composed of its own, and tables of integers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ONNX operators of real numbers: the TFLite file that import makes computes what ONNX Runtime does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ONNX files whose inputs are integers: token ids that a Gather looks up, bytes of images that a Cast makes float32."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ConvTranspose, MatMul of two tensors, AveragePool and Softmax between integers, held to ONNX Runtime by layer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Every number of the integer graph is held to ONNX Runtime's, layer by layer.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """docs/how-to/onnx.md names the operators that are read, no more and no fewer."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """LSTM, GRU and RNN of ONNX files over sequences of runs: the integer graph computes what ONNX Runtime does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

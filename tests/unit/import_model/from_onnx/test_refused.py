@@ -1,7 +1,5 @@
 """ONNX files that cannot be imported: what is said of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ONNX files that import rewrites before it translates them: local functions in line, float16 as float32."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

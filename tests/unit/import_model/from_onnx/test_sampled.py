@@ -1,7 +1,5 @@
 """Drawn networks in three forms: some of what `python -m tests.onnx_networks` draws."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("onnx")
