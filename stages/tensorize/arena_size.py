@@ -23,10 +23,12 @@ def arena_buffers(chosen: Chosen, context: PassContext) -> tuple[Buffer, ...]:
     graph, lowerings = chosen.graph, context.lowerings
     sizes: dict[int, dict[str, int]] = {}
     floats: list[tuple[int, Lowered]] = []
+    sums = [group.sums.index for group in chosen.groups if group.sums is not None]
     for layer in graph.layers:
         index, streamed = layer.index, chosen.streamed.get(layer.index)
         calls = [Band(graph.view(layer), 0.0, chosen.choices.get(index))] if streamed is None else streamed.bands
-        sizes[index] = {"scratch": max(scratch_bytes(call.view, call.choice, context) for call in calls)}
+        size = max(scratch_bytes(call.view, call.choice, context) for call in calls)
+        sizes[index] = {"sums" if index in sums else "scratch": size}
         if isinstance(layer.op, Float):
             heights = [0] if streamed is None else [call.view.outputs[0].shape[1] for call in calls]
             floats += ((index, lowerings.of_float(layer, rows)) for rows in heights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from stages.backends.kernels.kernel import Kernel
 from stages.ir.graph import Graph, LayerView
@@ -11,6 +12,18 @@ from stages.ir.graph import Graph, LayerView
 def overlays(kernel: Kernel, view: LayerView) -> bool:
     """Return `Kernel.overlays` for the layer as the kernel sees it."""
     return kernel.overlays(kernel.seen(view))
+
+
+def overlays_band(kernel: Kernel, view: LayerView) -> bool:
+    """Return whether a band's output may overlay the first rows of its input, which has more of them.
+
+    So it may if an image with padding above and below may: there each result is a row nearer to the rows still needed.
+    """
+    x, y = view.inputs[0], view.outputs[0]
+    if len(x.shape) == 4 == len(y.shape) and x.shape[1] > y.shape[1]:
+        shape = (x.shape[0], y.shape[1], *x.shape[2:])
+        view = replace(view, tensors={**view.tensors, x.name: x.model_copy(update={"shape": shape})})
+    return overlays(kernel, view)
 
 
 def overlaid(graph: Graph, kernels: Iterable[tuple[int, Kernel]]) -> frozenset[int]:

@@ -21,7 +21,7 @@ from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.config import TensorizeConfig
 from stages.tensorize.costs import estimated, signature
 from stages.tensorize.float_cost import float_cost
-from stages.tensorize.in_place import overlaid, overlays
+from stages.tensorize.in_place import overlaid, overlays_band
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import Choice, Offer, offers_of
 
@@ -230,7 +230,7 @@ class _Bands:
         if band.choice is None:
             return BandCost(band.cost, _FLOAT_BYTES, False)
         kernel, scratch = band.choice.kernel, scratch_bytes(band.view, band.choice, self.context)
-        return BandCost(band.cost, kernel.row_alignment, kernel.lowers and overlays(kernel, band.view), scratch)
+        return BandCost(band.cost, kernel.row_alignment, kernel.lowers and overlays_band(kernel, band.view), scratch)
 
     def band(self, index: int, rows: int) -> Band | None:
         """Return the call of a layer for `rows` rows; None if no kernel can compute it."""

@@ -292,6 +292,8 @@ class GroupSearch:
         described = self.network.described(first, end, rows)
         if described is None:
             return None
+        able = frozenset(layer.index for layer in described.layers if self._may_replace(layer))
+        described = self.network.described(first, end, rows, able) or described
         known, key = self._known.setdefault((first, end), {}), tuple(layer.rows for layer in described.layers)
         if key not in known:
             known[key] = self._evaluated(first, end, described)
@@ -300,23 +302,22 @@ class GroupSearch:
     def _evaluated(self, first: int, end: int, described: Described) -> Group | None:
         layers, tensors, source = described
         cost = sum(map(self._layer_cost, layers))
-        if cost == inf or not all(self._may_replace(layer) for layer in layers if tensors[layer.output].place_of):
+        if cost == inf:
             return None
         pushed = source if self.network.is_pushed(first) else ""
         schedule = outline(layers, tensors, pushed, self._alignments(layers))
         if not schedule.aligned or not schedule.intact:
             return None
         whole = [tensor.total * tensor.row_bytes for tensor in tensors.values() if tensor.whole and not tensor.place_of]
-        overlaps = len(whole) == 2 and self.network.may_overlap(source, end)
-        distance = schedule.distance if overlaps else None
+        distance = schedule.distance if len(whole) == 2 and self.network.may_overlap(source, end) else None
         size = sum(whole)
         if distance is not None:
-            before = tensors[source].above * tensors[source].row_bytes
-            size = max(*whole, distance - before + whole[0])
+            size = max(*whole, distance - tensors[source].above * tensors[source].row_bytes + whole[0])
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
-        extra = cost - sum(self.whole[first:end])
-        extra += schedule.overhead
-        scratch = max(self.band(layer.index, rows).scratch for layer in layers for rows in _sizes(layer))
+        extra = cost - sum(self.whole[first:end]) + schedule.overhead
+        needed = {x: max(self.band(x.index, rows).scratch for rows in _sizes(x)) for x in layers}
+        sums = sum(needed.pop(layer) for layer in layers if layer.window.accumulates)  # in use from the first call on
+        scratch = max(needed.values(), default=0) + sums
         return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
 
     def _refined(self, grouping: Grouping, cap: float) -> Grouping:
@@ -367,7 +368,8 @@ class GroupSearch:
         return cost + self.band(layer.index, rest).instructions if rest else cost
 
     def _may_replace(self, layer: RowLayer) -> bool:
-        return all(self.band(layer.index, rows).in_place for rows in _sizes(layer))
+        is_able = layer.index in self.network.overlaid
+        return is_able and all(self.band(layer.index, rows).in_place for rows in _sizes(layer))
 
     def _alignments(self, layers: Sequence[RowLayer]) -> dict[int, int]:
         """Return each layer's row alignment: of its calls, and of a last one with fewer rows."""
@@ -384,11 +386,9 @@ class GroupSearch:
             rows: dict[int, int] = {}
             for layer in reversed(layers):
                 readers = [other for other in layers if layer.output in other.inputs]
-                wanted = max((rows[other.index] * other.window.stride for other in readers), default=step)
-                rows[layer.index] = wanted
+                rows[layer.index] = max((rows[x.index] * x.window.stride for x in readers), default=step)
             counts.append(rows)
-        counts += [{layer.index: number for layer in layers} for number in EQUAL_ROWS]
-        return counts
+        return counts + [{layer.index: number for layer in layers} for number in EQUAL_ROWS]
 
 
 def _sizes(layer: RowLayer) -> set[int]:

@@ -37,7 +37,7 @@ class RowNetwork:
     """A graph with decided layouts.
 
     planar     tensors whose rows are not contiguous in a whole image: only inner tensors of a group
-    overlaid   layers whose output may take the place of an input, element by element
+    overlaid   layers whose output may take the place of an input, row by row
     pushed     the caller passes the rows of the network's input
     emitted    the application receives the rows of the network's output
     overwrite  results of groups may replace the network's input
@@ -65,7 +65,7 @@ class RowNetwork:
         self.overwrite = overwrite
         self.overlaps = overlaps
         self.alignments = alignments
-        self._groups: dict[tuple[int, int], Described | None] = {}
+        self._groups: dict[tuple[int, int, frozenset[int]], Described | None] = {}
 
     @cached_property
     def windows(self) -> list[RowWindow | None]:
@@ -129,21 +129,25 @@ class RowNetwork:
         """Return whether a group's output may overlap input rows that are no longer needed."""
         return self.overlaps and bool(source) and self.is_replaceable(source, end)
 
-    def described(self, first: int, end: int, rows: Mapping[int, int] | None = None) -> Described | None:
+    def described(
+        self, first: int, end: int, rows: Mapping[int, int] | None = None, overlaid: frozenset[int] | None = None
+    ) -> Described | None:
         """Return the group of layers [first, end); None if these layers cannot run by rows.
 
-        rows  of a call of each layer, 1 by default
+        rows      of a call of each layer, 1 by default
+        overlaid  layers whose calls may replace an input, all of `self.overlaid` by default
         """
-        if (first, end) not in self._groups:
-            self._groups[first, end] = self._described(first, end)
-        group = self._groups[first, end]
+        key = first, end, self.overlaid if overlaid is None else overlaid
+        if key not in self._groups:
+            self._groups[key] = self._described(*key)
+        group = self._groups[key]
         if group is None or rows is None:
             return group
         counts = (min(rows.get(layer.index, 1), layer.height) for layer in group.layers)
         layers = (replace(layer, rows=count) for layer, count in zip(group.layers, counts, strict=True))
         return group._replace(layers=tuple(layers))
 
-    def _described(self, first: int, end: int) -> Described | None:
+    def _described(self, first: int, end: int, overlaid: frozenset[int]) -> Described | None:
         layers: list[RowLayer] = []
         if not self.cuts[first]:
             return None
@@ -183,7 +187,7 @@ class RowNetwork:
                 return None  # the layer that writes it would write to a misaligned place
         if any(name not in tensors for layer in layers for name in layer.inputs):
             return None
-        return Described(tuple(layers), self._with_shared(layers, tensors, source), source)
+        return Described(tuple(layers), self._with_shared(layers, tensors, source, overlaid), source)
 
     def _alignment_of(self, name: str) -> int:
         """Return the alignment that the layer needs that writes a tensor."""
@@ -211,21 +215,30 @@ class RowNetwork:
             return None
         return RowTensor(name, height, above, below, fills.pop() if fills else 0, tensor.bytes // height, False)
 
-    def _with_shared(self, layers: list[RowLayer], tensors: dict[str, RowTensor], source: str) -> dict[str, RowTensor]:
-        """Let results of element-wise layers take the place of an input that nothing else reads."""
+    def _with_shared(
+        self, layers: list[RowLayer], tensors: dict[str, RowTensor], source: str, overlaid: frozenset[int]
+    ) -> dict[str, RowTensor]:
+        """Let results take the place of input rows that nothing reads afterwards.
+
+        A window's result without padding takes the place of the first row that it needs.
+        """
         for layer in layers:
-            output = tensors[layer.output]
-            if layer.index not in self.overlaid or layer.window != RowWindow():
+            output, window = tensors[layer.output], layer.window
+            if layer.index not in overlaid or window.stride > 1 or window.accumulates:
                 continue
             if output.whole:
-                self._over_input(layer, tensors, source)
+                if window == RowWindow():
+                    self._over_input(layer, tensors, source)
                 continue
             for name in reversed(layer.inputs):
                 tensor = tensors[name]
-                alone = self.readers[name] == [layer.index] and not tensor.whole and not tensor.above + tensor.below
-                if alone and tensor.row_bytes == output.row_bytes and tensor.height == output.height:
-                    tensors[layer.output] = output._replace(place_of=tensor.place_of or name)
-                    self._pad_like(tensors, name, output)
+                root = tensors[tensor.place_of or name]
+                alone = self.readers[name] == [layer.index] and not tensor.whole
+                unpadded = window.size == 1 and not root.above + root.below and root.height == output.height
+                if alone and tensor.row_bytes == output.row_bytes and (unpadded or not output.above + output.below):
+                    tensors[layer.output] = output._replace(place_of=root.name)
+                    if unpadded:
+                        self._pad_like(tensors, root.name, output)
                     break
         return tensors
 
@@ -237,9 +250,8 @@ class RowNetwork:
             tensors[layer.output] = output._replace(place_of=source, above=tensor.above)
 
     @staticmethod
-    def _pad_like(tensors: dict[str, RowTensor], name: str, output: RowTensor) -> None:
-        """Give a tensor, and those that it replaces, the padding of the one that replaces it."""
-        root = tensors[name].place_of or name
+    def _pad_like(tensors: dict[str, RowTensor], root: str, output: RowTensor) -> None:
+        """Give a tensor, and those that replace it, the padding of the last one that does."""
         for other, tensor in tensors.items():
             if other == root or tensor.place_of == root:
                 tensors[other] = tensor._replace(above=output.above, below=output.below, fill=output.fill)

@@ -50,7 +50,9 @@ class _Drawing:
             for name, height in self.height.items()
         }
         graph = SimpleNamespace(tensors=tensors, layers=self.layers, inputs=("x",), outputs=(x,))
-        overlaid = frozenset(i for i, window in enumerate(self.windows) if window == RowWindow())
+        overlaid = frozenset(
+            i for i, window in enumerate(self.windows) if window.stride == 1 and self.rng.random() < 0.8
+        )
         network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed, emitted=emitted)
         network.__dict__["windows"] = self.windows
         return network
@@ -211,7 +213,8 @@ def drawn_group(rng: random.Random, *, may_emit: bool = True) -> tuple[Described
 def test_each_read_sees_its_row() -> None:
     """Schedules that replace rows too early are refused, and buffers have no row too many."""
     rng = random.Random(3)
-    seen = dict.fromkeys(("pushed", "emitted", "in place", "over the input", "refused", "unread", "sums", "shrunk"), 0)
+    cases = "pushed", "emitted", "in place", "window in place", "over the input", "refused", "unread", "sums", "shrunk"
+    seen = dict.fromkeys(cases, 0)
     for _ in range(GROUPS):
         group, pushed = drawn_group(rng)
         layers, tensors, _ = group
@@ -234,6 +237,9 @@ def test_each_read_sees_its_row() -> None:
         seen["unread"] += any(has_unread_rows(tensors[layer.output], layers) for layer in layers)
         seen["sums"] += bool(run.sums)
         for name, rows in schedule.capacity.items():
+            if any(tensor.place_of == name and tensor.below < tensors[name].below for tensor in places):
+                seen["window in place"] += 1  # padding rows may wait there, which this run appends when they are read
+                continue
             with pytest.raises((AssertionError, IndexError)):
                 _Run(group, schedule, {**schedule.capacity, name: rows - 1}, pushed)
             seen["shrunk"] += 1
@@ -316,4 +322,6 @@ def test_a_search_with_scratch_finds_an_arena_as_small_as_one_without() -> None:
 
 def _most_scratch(group: Group, scratch: dict[tuple[int, int], int]) -> int:
     layers = group.described.layers
-    return max(scratch[x.index, rows] for x in layers for rows in {x.rows, x.height % x.rows} - {0})
+    most = {x: max(scratch[x.index, rows] for rows in {x.rows, x.height % x.rows} - {0}) for x in layers}
+    sums = [most.pop(x) for x in layers if x.window.accumulates]
+    return sum(sums) + max(most.values(), default=0)
