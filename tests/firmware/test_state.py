@@ -4,13 +4,13 @@ import json
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.ir.arithmetic.multipliers import quantize_multiplier
+from stages.ir.graph import Graph
 from stages.ir.model_info import ModelInfo
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.operators import build
@@ -20,7 +20,7 @@ from stages.ir.models.tflite_writer import Tensor
 from stages.ir.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages, verified
-from tests.support.variables import Streaming, frames
+from tests.support.variables import Streaming, Windows, frames, litert_outputs
 
 STEPS = 7
 
@@ -175,35 +175,35 @@ def test_a_sequence_of_rnn_is_litert_s(tmp_path: Path) -> None:
     assert (found["inputs"], found["mismatches"], found["layers_checked"]) == (4 * STEPS, 0, 2)
 
 
+def run_as_litert(folder: Path, data: bytes, **emit: str) -> Graph:
+    """Runs two sequences; outputs are LiteRT's on the file itself, from the first run and from a reset on."""
+    (folder / "model.tflite").write_bytes(data)
+    model, target = FileModel(file=str(folder / "model.tflite")), target_named("host")
+    made = run_stages(model, target, folder / "made", configs={"emit": emit})
+    info = read((made["import"] / "model.tflite").read_bytes())
+    given = [random_inputs(info, seed) for seed in range(2 * STEPS)]
+    found = run_emitted(made["emit"], target, given, resets=(STEPS,))
+    expected = [outputs for at in (0, STEPS) for outputs in litert_outputs(data, given[at : at + STEPS])]
+    for step, (inference, outputs) in enumerate(zip(found, expected, strict=True)):
+        for ours, theirs in zip(inference.outputs, outputs, strict=True):
+            within = 1e-4 if theirs.dtype == np.float32 else 0
+            np.testing.assert_allclose(ours, theirs, rtol=within, atol=within, err_msg=f"step {step}")
+    return Graph.load(made["tensorize"], constants=False)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("frames", [frames, gru_network], ids=["frames", "gru"])
 def test_resource_variables_are_state(tmp_path: Path, frames: Callable[[str], bytes], dtype: str) -> None:
-    """As LiteRT runs the file itself: it begins with what CALL_ONCE assigns, here and after model_reset()."""
-    (tmp_path / "model.tflite").write_bytes(frames(dtype))
-    made = run_stages(FileModel(file=str(tmp_path / "model.tflite")), target_named("host"), tmp_path / "made")
-    given, resets = sequence_of(made["import"] / "model.tflite", 2 * STEPS), (STEPS,)
-    found = run_emitted(made["emit"], target_named("host"), given, resets=resets)
-    for begin in (0, STEPS):
-        interpreter = litert(frames(dtype))
-        for number in range(begin, begin + STEPS):
-            interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given[number][0])
-            interpreter.invoke()
-            outputs = [interpreter.get_tensor(one["index"]) for one in interpreter.get_output_details()]
-            within = 1e-4 if dtype == "float32" else 0
-            for ours, theirs in zip(found[number].outputs, outputs, strict=True):
-                assert np.allclose(ours, theirs, rtol=within, atol=within), number
+    """They begin with what CALL_ONCE assigns."""
+    run_as_litert(tmp_path, frames(dtype))
 
 
-def litert(data: bytes) -> Any:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    made = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    made.allocate_tensors()
-    return made
-
-
-def sequence_of(model: Path, count: int) -> list[list[np.ndarray]]:
-    return [random_inputs(read(model.read_bytes()), seed) for seed in range(count)]
+@pytest.mark.parametrize("seed", [0, 2, 3, 5, 8, 10, 13])
+def test_random_windows_stay_in_the_state(tmp_path: Path, seed: int) -> None:
+    windows = Windows.drawn(seed)
+    graph = run_as_litert(tmp_path, windows.build(), **({"arena": "caller", "prefix": "net"} if seed % 2 else {}))
+    kinds = [layer.kind for layer in graph.layers]
+    assert kinds.count("slide") == (2 if windows.stays_in_place else 0), windows
 
 
 TWO_STREAMS = r"""

@@ -1,17 +1,31 @@
 """TFLite files with resource variables, as Keras has streaming networks converted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.tflite_writer import Tensor
 
 Quant = tuple[float, int]
+
+
+def litert_outputs(data: bytes, inputs: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The outputs of a sequence from the first state on, by LiteRT on the file as it is."""
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    outputs = []
+    for arrays in inputs:
+        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        outputs.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
+    return outputs
 
 
 class Streaming(ModelBuilder):

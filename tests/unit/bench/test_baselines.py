@@ -41,16 +41,8 @@ def test_functions_are_counted_and_compared() -> None:
         network("lacking", op="softmax", shape=(10,)),  # CMSIS-NN has it, this checkout does not
     ]
     found = {one.network.name: one for one in count_baseline(PEER, STANDIN, networks, M4)}
-    assert [*found] == [
-        "strided",
-        "relu6",
-        "gate",
-        "const",
-        "pool",
-        "pad",
-        "wide",
-        "larger",
-    ]  # of the others it has no function
+    # Of the others it has no function.
+    assert [*found] == ["strided", "relu6", "gate", "const", "pool", "pad", "wide", "larger"]
     assert all(one.differing == 0 and one.instructions > one.outputs for one in found.values() if one != found["pad"])
     pad = found["pad"]
     assert (pad.outputs, pad.differing, pad.largest) == (75, 27, 40)

@@ -10,17 +10,10 @@ from stages.backends.targets.load import load_target
 
 def test_places() -> None:
     assert address("gdb://localhost:3333") == "localhost:3333" and address("gdb://[::1]:1") == "[::1]:1"
-    for wrong in (
-        "localhost:3333",
-        "gdb://localhost",
-        "gdb://a b:1",
-        "gdb://:1",
-        "gdb://x:0",
-        "gdb://x:70000",
-        "gdb://x:1\n",
-    ):
+    wrong = "localhost:3333 gdb://localhost gdb://:1 gdb://x:0 gdb://x:70000"
+    for place in (*wrong.split(), "gdb://a b:1", "gdb://x:1\n"):
         with pytest.raises(ValueError, match="gdb://HOST:PORT"):
-            check_place(wrong)
+            check_place(place)
 
 
 def test_numbers_of_a_board_come_after_those_of_its_core() -> None:

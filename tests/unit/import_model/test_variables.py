@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from stages.base import StageError
 from stages.import_model.normalize import normalized
@@ -16,22 +15,9 @@ from stages.ir.reference.interpreter import random_inputs
 from stages.ir.reference.partitions import reference_of
 from tests.support.integer import integer_graph
 from tests.support.malformed import altered
-from tests.support.variables import Streaming, frames
+from tests.support.variables import Streaming, frames, litert_outputs
 
 STEPS = 5
-
-
-def litert(data: bytes, inputs: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """The outputs of a sequence, by LiteRT on the file as it is."""
-    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    outputs = []
-    for arrays in inputs:
-        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
-            interpreter.set_tensor(detail["index"], array)
-        interpreter.invoke()
-        outputs.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
-    return outputs
 
 
 def same(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
@@ -47,7 +33,7 @@ def test_the_oracle_and_the_graph_do_what_litert_does(dtype: str) -> None:
         samples = [random_inputs(read(normalized_data), sequence * STEPS + step) for step in range(STEPS)]
         reference.reset()
         states = None
-        for inputs, expected in zip(samples, litert(data, samples), strict=True):
+        for inputs, expected in zip(samples, litert_outputs(data, samples), strict=True):
             assert same(reference.run(inputs), expected)
             if graph is not None:
                 values = run_graph(graph, inputs, None, states)
@@ -67,7 +53,7 @@ def test_a_value_that_was_written_is_read_again() -> None:
     data = b.build()
     reference = reference_of(normalized(data, "m").data)
     samples = [[np.full(4, step, np.float32)] for step in range(3)]
-    for inputs, expected in zip(samples, litert(data, samples), strict=True):
+    for inputs, expected in zip(samples, litert_outputs(data, samples), strict=True):
         assert same(reference.run(inputs), expected)
 
 
