@@ -1,6 +1,6 @@
 """Replace layers with equivalent ones that cost fewer instructions on the target.
 
-    depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
+    depthwise_conv2d of few input channels   or conv2d: weights of the other channels are zero
     conv2d whose filters read one channel    or depthwise_conv2d
     pad, then convolutions                   or convolutions with that padding
     depthwise convolutions of neighbours      or one, with zero weights, if a concatenation joins their channels
@@ -18,6 +18,8 @@ from dataclasses import replace
 from math import fsum
 from typing import Any, cast
 
+import numpy as np
+
 from stages.backends.kernels.single_channel import as_depthwise, has_single_channels
 from stages.base import StageError
 from stages.ir.arrays import Array
@@ -31,6 +33,7 @@ from stages.tensorize.sharing import renames_only
 
 _WORTH_TURNING = 0.97  # pays for two calls that return an address, and for errors of estimates
 _WORTH_EXCHANGING = 0.97  # errors of estimates
+_FEW_CHANNELS = 4  # of a depthwise layer: more have too many zeros as a conv2d
 
 Price = Callable[[Graph, Layer], float]
 """Instructions of a layer of a graph; infinity if no kernel can compute it or the cost is unknown."""
@@ -114,7 +117,7 @@ def _equivalents(
     readers = [reader.name for reader in readers_of_pad(graph, layer)]
     if readers:
         yield without_pad(graph, layer), [layer.name, *readers], readers, 1.0
-    if not exchanged and isinstance(layer.op, DepthwiseConv2D) and layer.op.in_channels == 1:
+    if not exchanged and isinstance(layer.op, DepthwiseConv2D) and layer.op.in_channels <= _FEW_CHANNELS:
         yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name], 1.0
     if not exchanged and isinstance(layer.op, Conv2D) and has_single_channels(layer.op):
         yield _with_depthwise(graph, layer), [layer.name], [layer.name], _WORTH_EXCHANGING
@@ -127,14 +130,14 @@ def _equivalents(
 def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
     """Return the graph with the depthwise_conv2d as a conv2d.
 
-    Weights (1, kh, kw, O) become HWIO (kh, kw, 1, O); planar (O, 1, kh, kw) is OIHW.
+    Weights (1, kh, kw, O), the order of the model's layers, become HWIO (kh, kw, I, O): output channel o keeps its own
+    for input channel o // depth_multiplier; the others equal the zero point.
     """
-    fields = op.model_dump(exclude={"op", "depth_multiplier", "kernel_layout"})
-    conv2d = Conv2D(**fields, kernel_layout="HWIO" if op.kernel_layout == "HWC" else "OIHW")
-    weights = graph.constants[layer.constants["weights"]]
-    if op.kernel_layout == "HWC":
-        weights = weights.reshape(*op.kernel, 1, op.out_channels)
-    return _with_operator(graph, layer, conv2d, weights)
+    conv2d = Conv2D(**op.model_dump(exclude={"op", "depth_multiplier", "kernel_layout"}), kernel_layout="HWIO")
+    weights, outputs = graph.constants[layer.constants["weights"]], np.arange(op.out_channels)
+    dense = np.full((*op.kernel, op.in_channels, op.out_channels), op.weight_zero_point, weights.dtype)
+    dense[:, :, outputs // op.depth_multiplier, outputs] = weights[0]
+    return _with_operator(graph, layer, conv2d, dense)
 
 
 def _with_depthwise(graph: Graph, layer: Layer) -> Graph:

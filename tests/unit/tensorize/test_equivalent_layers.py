@@ -21,29 +21,33 @@ LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 @pytest.mark.parametrize("layout", ["NHWC", "planar depthwise"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_a_depthwise_convolution_of_one_channel_can_be_an_ordinary_one(dtype: str, layout: str) -> None:
-    """All channels read the same input, so that the kernels of convolution can compute it: micro_speech begins so."""
+def test_a_depthwise_convolution_of_few_channels_can_be_an_ordinary_one(dtype: str, layout: str) -> None:
+    """Weights of the other channels are zero. micro_speech begins with one channel, which all outputs read."""
     rng = np.random.default_rng(5)
-    for multiplier in (1, 8):
-        values = rng.integers(*LIMITS[dtype], (1, 3, 2, multiplier)).astype(dtype)
-        bias = rng.integers(-4000, 4001, multiplier).astype(np.int32)
+    for channels, multiplier in ((1, 1), (1, 8), (3, 1), (2, 4), (5, 1)):
+        outputs = channels * multiplier
+        values = rng.integers(*LIMITS[dtype], (1, 3, 2, outputs)).astype(dtype)
+        bias = rng.integers(-4000, 4001, outputs).astype(np.int32)
         builder = ModelBuilder()
-        x = builder.input("x", (1, 9, 8, 1), dtype, 0.04, 3)
+        x = builder.input("x", (1, 9, 8, channels), dtype, 0.04, 3)
         zero_point = 120 if dtype == "uint8" else 0
         more = {"weight_scale": 0.01, "weight_zero_point": zero_point, "stride": (2, 1), "out": (0.1, 7)}
         builder.output(builder.depthwise_conv2d(x, values, bias, **more))
         found = compare(
             builder.build(),
-            [rng.integers(*LIMITS[dtype], (1, 9, 8, 1)).astype(dtype)],
+            [rng.integers(*LIMITS[dtype], (1, 9, 8, channels)).astype(dtype)],
             layout,
             change=with_all_equivalents,
         )
         assert found.wrong == {}
         (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
+        if channels > 4:
+            assert layer.kind == "depthwise_conv2d"
+            continue
         assert layer.kind == "conv2d"
         assert (layer.op.kernel_layout, found.graph.view(layer).constant("weights").shape) == (
             "HWIO",
-            (3, 2, 1, multiplier),
+            (3, 2, channels, outputs),
         )
 
 
