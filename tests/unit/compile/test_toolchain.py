@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from stages.backends.targets.load import load_target
-from stages.backends.targets.runtime import runtime_for
+from stages.backends.targets.runtime import Runtime, runtime_for
+from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import Source, compile_sources, first_errors, run_command
 from stages.base import StageError
 
@@ -94,3 +95,26 @@ def test_environment_that_would_make_gcc_read_other_files(tmp_path: Path, monkey
     monkeypatch.setenv("CPATH", str(tmp_path / "headers"))
     with pytest.raises(StageError, match=r"fatal error: probe\.h: No such file"):
         objects(tmp_path, '#include "probe.h"\n')
+
+
+BODY = "int f(void)\n{\n    return missing;\n}\n"
+
+
+def with_folder(folder: Path) -> Target:
+    target = load_target("host")
+    return target.model_copy(
+        update={"kernels": ("acme", *target.kernels), "places": {**target.places, "kernels/acme": folder}}
+    )
+
+
+def test_error_in_a_copy_is_shown_in_the_original(tmp_path: Path) -> None:
+    """With its line: the copy has one more, the licence."""
+    folder, copies = tmp_path / "net/plugins/kernels/acme", tmp_path / "store/src/kernels/acme"
+    for where, first in ((folder, ""), (copies, "/* licence */\n")):
+        where.mkdir(parents=True)
+        (where / "f.c").write_text(first + BODY)
+    with pytest.raises(StageError) as caught:
+        compile_sources(with_folder(folder), Runtime(sources=()), [Source(copies / "f.c")], tmp_path / "obj")
+    lines = str(caught.value).splitlines()
+    assert lines[1].startswith("plugins/kernels/acme/f.c:3:12: error: 'missing' undeclared")
+    assert "store" not in str(caught.value)
