@@ -242,6 +242,8 @@ int main(void)
         kws_reset();
     }
     wrong += kws_attach(arena[0] + 1, sizeof arena[0], state[0], sizeof state[0]) != -1;
+    wrong += kws_init(NULL, sizeof arena[0], state[0], sizeof state[0]) != -1;
+    wrong += kws_init(arena[0], sizeof arena[0] - 1, state[0], sizeof state[0]) != -1;
     for (int8_t k = 0; k < 6; k++)
         for (int8_t s = 0; s < 2; s++) {
             wrong += kws_attach(arena[k % 2], sizeof arena[s], state[s], sizeof state[s]) != 0;

@@ -186,3 +186,11 @@ def test_flags_of_a_kernel_folder_are_those_of_its_files(tmp_path: Path) -> None
     assert described["sources"]["c"] == ["model.c", "layers.c", kernel]
     cmake = (tmp_path / "emitted/src/CMakeLists.txt").read_text()
     assert 'set_source_files_properties(kernels/mini/mini.c PROPERTIES COMPILE_FLAGS "-fno-builtin -O1")\n' in cmake
+
+
+def test_every_emitted_file_names_its_licence(tmp_path: Path) -> None:
+    emit_mini(tmp_path)
+    texts = [path for path in (tmp_path / "emitted/src").rglob("*") if path.suffix in (".c", ".h", ".S", ".txt")]
+    assert len(texts) > 8
+    for path in texts:
+        assert "SPDX-License-Identifier: Apache-2.0" in path.read_text().splitlines()[0], path.name
