@@ -158,9 +158,7 @@ def _is_vectorized(sch: Any, block: Any, unit: FloatUnit) -> bool:
         return False
     node = sch.get(block)
     product, axes = find_product(node), [v.dom.extent for v in node.iter_vars if int(v.iter_type) == 0]
-    if product is not None:
-        return int(axes[product.column]) >= 2 * unit.lanes
-    return bool(axes) and int(axes[-1]) % (2 * unit.lanes) == 0
+    return bool(axes) and int(axes[-1 if product is None else product.column]) >= 2 * unit.lanes
 
 
 def _compares(sch: Any, block: Any) -> bool:
@@ -175,11 +173,12 @@ def _compares(sch: Any, block: Any) -> bool:
 def _dividing_block(extents: list[int], unit: FloatUnit, is_vectorized: bool) -> tuple[int, ...]:
     """Return the largest block that divides the last two extents.
 
-    For MVE two vectors, if they divide the last extent.
+    For MVE two to five vectors; if none divide the last extent, as many of four as fit.
     """
     last = [1, *extents][-2:]
     if is_vectorized and not unit.vectorizes_extremes:
-        return (1, 2 * unit.lanes)[-min(len(extents), 2) :]
+        vectors = next((n for n in (5, 4, 3, 2) if last[1] % (n * unit.lanes) == 0), min(last[1] // unit.lanes, 4))
+        return (1, vectors * unit.lanes)[-min(len(extents), 2) :]
     block = max(
         (pair for pair in BLOCKS if last[0] % pair[0] == 0 and last[1] % pair[1] == 0),
         key=lambda pair: pair[0] * pair[1] / (pair[0] + pair[1]),
