@@ -181,7 +181,7 @@ def every(request: pytest.FixtureRequest) -> int:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The counts of tests/fuzz, with the classes of messages where mutants were asked for."""
+    """The counts of tests/fuzz."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     found = [
         json.loads(value)
@@ -194,7 +194,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         from tests.fuzz.table import table
 
         terminalreporter.section("mutants")
-        terminalreporter.write_line(table(found, messages=25 if config.getoption("--fuzz") else 0))
+        terminalreporter.write_line(table(found))
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-"""What the suite covers: kernels by classes of cases, and what a kernel has that no case reaches."""
+"""What a kernel has that no case of the suite reaches: classes of cases, values of parameters, functions."""
 
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -14,25 +13,13 @@ from tests.conformance.runner import Outcome, compiled
 from tests.conformance.suite import (
     all_parameters,
     cases_of,
-    kernels_of,
     mandatory,
-    meanings,
-    operator_modules,
     rank,
     trials,
 )
-from tests.conformance.targets import load_target, target_names
 
 _SOME = 16  # one case in so many mostly has all values of a parameter
 _DECLARED = re.compile(r"^[\w \*]*?\b(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
-
-
-def classes(kernel: Kernel, target: Target, operator: str) -> Counter[str]:
-    """How many mandatory cases of each class the kernel takes; `ties: double, output` counts as `ties` too."""
-    found: Counter[str] = Counter()
-    for case in cases_of(kernel, target, operator):
-        found.update(_kinds(case))
-    return found
 
 
 def lacking(kernel: Kernel, target: Target, operator: str, wanted: Collection[str]) -> list[str]:
@@ -43,35 +30,11 @@ def lacking(kernel: Kernel, target: Target, operator: str, wanted: Collection[st
             return []
         if left & _kinds(case) and kernel.is_for(case.view.op) and kernel.why_not(case.view, target) == "":
             left -= _kinds(case)
-    return sorted(left - set(classes(kernel, target, operator)) if left else left)
+    return sorted(left.difference(*map(_kinds, cases_of(kernel, target, operator))))
 
 
 def _kinds(case: Case) -> set[str]:
     return {part for kind in case.covers for part in (kind, kind.partition(":")[0])}
-
-
-def table() -> str:
-    """A line for each kernel on its first target: how many trials, in place, as TIR alone, of each class of cases."""
-    lines = []
-    for name in target_names():
-        target = load_target(name)
-        for operator in operator_modules():
-            first = [kernel for kernel in kernels_of(target, operator) if rank(kernel, target) == 0]
-            if not first:
-                continue
-            planned, alone = trials(target, operator, 0, 0), meanings(target, operator, 0, 0)
-            for kernel in first:
-                own = [trial for trial in planned if trial.kernel.name == kernel.name]
-                counts = {
-                    "runs": sum(len(trial.case.inputs) for trial in own),
-                    "in place": sum(trial.overlay is not None for trial in own),
-                    "TIR alone": sum(trial.kernel.name == kernel.name for trial in alone),
-                    "parameters": len({trial.params for trial in own}),
-                    **{kind: n for kind, n in sorted(classes(kernel, target, operator).items()) if ":" not in kind},
-                }
-                shown = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
-                lines.append(f"{kernel.name:28} {len(own):5} trials on {name}: {shown}")
-    return "\n".join(lines)
 
 
 def unused_parameters(kernel: Kernel, target: Target, operator: str) -> list[str]:
@@ -113,7 +76,3 @@ def _symbols(target: Target, objects: Sequence[Path]) -> tuple[set[str], set[str
     text = subprocess.run([nm, "-g", *objects], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"^\s*[0-9a-f]* ([A-Za-z]) (\w+)$", text, re.MULTILINE)
     return {name for kind, name in found if kind == "T"}, {name for kind, name in found if kind == "U"}
-
-
-if __name__ == "__main__":
-    print(table())

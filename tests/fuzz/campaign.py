@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fuzz.outcome import Outcome, message_class
+from tests.fuzz.outcome import Outcome
 from tests.support import processes
 from tests.support.emitted import ROOT
 
@@ -37,10 +37,9 @@ class Job:
 
 @dataclass
 class Tally:
-    """Counts by verdict, by class of message and by fault; `failed` has each mutant with a fault."""
+    """Counts by verdict; `failed` has each mutant with a fault."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
-    messages: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[Job, Outcome]] = field(default_factory=list)
 
     def add(self, job: Job, outcome: Outcome) -> None:
@@ -48,8 +47,6 @@ class Tally:
         self.verdicts[outcome.verdict if not outcome.faults else "failed"] += 1
         if outcome.faults:
             self.failed.append((job, outcome))
-        elif outcome.message:
-            self.messages[message_class(outcome.message)] += 1
 
 
 class _Worker:

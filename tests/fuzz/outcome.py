@@ -33,7 +33,6 @@ _FOREIGN = re.compile(
     r"Check failed|list index out of range|not enough values|too many values|object has no attribute|NoneType|"
     r"cannot reshape array|\(parsing options: |could not broadcast"
 )
-_NUMBER = re.compile(r"(?<![A-Za-z_\d])[-+]?\d[\d,.]*(?:e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -64,17 +63,3 @@ def message_faults(message: str, place: re.Pattern[str]) -> tuple[str, ...]:
 def has_control_characters(text: str) -> bool:
     """Whether a text for people has characters that a terminal obeys, or that nobody sees."""
     return any(not (letter.isprintable() or letter in "\n\t ") for letter in text)
-
-
-def message_class(message: str) -> str:
-    """The message's first line without what differs from mutant to mutant: numbers, names, places."""
-    lines = [line for line in message.splitlines() if line.strip()]
-    text = lines[0] if lines else "(empty)"
-    text = re.sub(r"\S*\.(?:yaml|tflite|onnx|npy|bin)\b(?::\d+:\d+)?", "FILE", text)
-    text = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "'…'", text)
-    text = re.sub(r"(nothing computes the output|operator \d+ \(\w+\) (?:reads|overwrites)) [^,]*", r"\1 …", text)
-    text = re.sub(r"\b(tensor \d+) \(.*?\) (?=of|has|refers)", r"\1 ", text)
-    text = re.sub(r"\[[^\]]*\]|\{[^}]*\}", "[…]", text)
-    text = re.sub(r"\((?:[A-Z0-9_]+|CUSTOM:[^)]*)\)|\b[A-Z0-9]+(?:_[A-Z0-9]+)+\b", "OP", text)
-    text = re.sub(r"\b(?:u?int|float|bfloat|complex)\d+\b", "TYPE", text)
-    return _NUMBER.sub("N", text)[:120]

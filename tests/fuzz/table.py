@@ -12,19 +12,18 @@ _LINES = 8
 
 
 def summary(kind: str, seed: int, tally: Tally) -> dict[str, Any]:
-    """Counts of one kind of mutants: by verdict, by class of message, by fault. JSON values."""
+    """Counts of one kind of mutants, by verdict and by fault. JSON values."""
     faults = Counter(fault for _, outcome in tally.failed for fault in outcome.faults)
     return {
         "kind": kind,
         "seed": seed,
         "verdicts": dict(tally.verdicts.most_common()),
         "faults": {name: faults[name] for name in FAULTS if faults[name]},
-        "messages": tally.messages.most_common(),
     }
 
 
-def table(summaries: Sequence[dict[str, Any]], *, messages: int) -> str:
-    """Counts by kind and verdict, and of each kind the `messages` commonest classes of refusals."""
+def table(summaries: Sequence[dict[str, Any]]) -> str:
+    """Counts by kind and verdict."""
     verdicts = list(
         dict.fromkeys(verdict for found in summaries for verdict in found["verdicts"] if verdict != "failed")
     )
@@ -43,9 +42,6 @@ def table(summaries: Sequence[dict[str, Any]], *, messages: int) -> str:
     for found in summaries:
         if found["faults"]:
             lines.append(f"{found['kind']}, failed: {', '.join(f'{n} {name}' for name, n in found['faults'].items())}")
-        if messages:
-            lines.append(f"{found['kind']}, refused by {len(found['messages'])} kinds of messages, most often:")
-            lines += [f"{count:7}  {text}" for text, count in found["messages"][:messages]]
     return "\n".join(lines)
 
 

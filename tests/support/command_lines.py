@@ -1,15 +1,13 @@
 """Runs many command lines of this project, each in a process forked from one that has the project imported."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.commands.exit_codes import FAILED
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import python
 
 # stdin has a JSON list of command lines; stdout gets a JSON list of [exit code, stdout, stderr].
 _SERVER = r"""
@@ -77,20 +75,7 @@ class Ended:
 
 def run_all(lines: Sequence[Sequence[str]], folder: Path, at: Path = ROOT) -> list[Ended]:
     """Run command lines one after another, in the folder `at`; the store is in `folder`."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "FIRMLINE_STORE": str(folder / "store"),
-        "COVERAGE_PROCESS_START": "",
-    }
-    environment.pop("FIRMLINE_TRACEBACK", None)
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", _SERVER],
-        input=json.dumps([list(words) for words in lines]),
-        capture_output=True,
-        text=True,
-        cwd=at,
-        env=environment,
-        check=True,
-    )
+    environment = {"FIRMLINE_STORE": str(folder / "store"), "COVERAGE_PROCESS_START": "", "FIRMLINE_TRACEBACK": ""}
+    typed = json.dumps([list(words) for words in lines])
+    done = python("-P", "-c", _SERVER, cwd=at, env=environment, input=typed)
     return [Ended(tuple(words), *result) for words, result in zip(lines, json.loads(done.stdout), strict=True)]

@@ -1,10 +1,15 @@
-"""What a process and all it started use, from /proc."""
+"""Processes of this Python; and what a process and all it started use, from /proc."""
 
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from stages.support.system.installation import INSTALLATION
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -44,3 +49,16 @@ def end(root: int) -> None:
     for pid in usage(root).pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def python(*words: str, cwd: Path = INSTALLATION, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The end of a process of this Python that finds this installation's modules; AssertionError where it fails.
+
+    options  `env`: what its environment has more; others as for subprocess.run. `check=False`: it may fail
+    """
+    environment = {**os.environ, "PYTHONPATH": str(INSTALLATION), **options.pop("env", {})}
+    check = options.pop("check", True)
+    command, how = [sys.executable, *words], {"capture_output": True, "text": True, "cwd": cwd, "env": environment}
+    done = subprocess.run(command, **how, **options, check=False)
+    assert done.returncode == 0 or not check, done.stderr
+    return done

@@ -12,12 +12,13 @@ from stages.backends.targets.spec import Target
 from stages.base import Job
 from stages.ir.models.sources import ModelSource
 from stages.ir.models.spec import FileModel
+from stages.ir.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import ROOT, Inference, run_emitted, target_named
 
 
 def run_stages(
-    model: ModelSource,
-    target: Target,
+    model: ModelSource | bytes,
+    target: Target | str,
     folder: Path,
     *,
     until: str = "emit",
@@ -27,8 +28,15 @@ def run_stages(
 ) -> dict[str, Path]:
     """Artifact folders by stage kind, made under `folder`. `configs` are the stages' options as recipes write them.
 
-    Stages `without` are left out; `edit` changes the artifacts of stages for those that follow.
+    model    or the bytes of a .tflite file
+    without  stages that are left out
+    edit     changes the artifacts of stages for those that follow
     """
+    if isinstance(model, bytes):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.tflite").write_bytes(model)
+        model = FileModel(file=str(folder / "model.tflite"))
+    target = target_named(target) if isinstance(target, str) else target
     done: dict[str, Path] = {}
     registry = default_registry()
     for stage in map(registry.__getitem__, registry.named):
@@ -59,16 +67,13 @@ def verified(
     model: ModelSource | bytes, target: str, folder: Path, configs: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
     """What verify says of a model, or of the bytes of a .tflite file; artifacts are in `folder`/run."""
-    if isinstance(model, bytes):
-        (folder / "model.tflite").write_bytes(model)
-        model = FileModel(file=str(folder / "model.tflite"))
-    made = run_stages(model, target_named(target), folder / "run", until="verify", configs=configs)
+    made = run_stages(model, target, folder / "run", until="verify", configs=configs)
     found: dict[str, Any] = json.loads((made["verify"] / "verify.json").read_text())
     return found
 
 
 def run_tflite(
-    tflite: bytes | Path,
+    tflite: bytes,
     inferences: list[list[np.ndarray]],
     folder: Path,
     *,
@@ -77,9 +82,20 @@ def run_tflite(
     flags: Sequence[str] = ("-O1",),
 ) -> list[Inference]:
     """A TFLite model through import, layout, quantize, tensorize and emit, then built and run on `target`."""
-    path = tflite if isinstance(tflite, Path) else folder / "model.tflite"
-    if isinstance(tflite, bytes):
-        path.write_bytes(tflite)
-    chosen = target_named(target)
-    artifacts = run_stages(FileModel(file=str(path)), chosen, folder / "artifacts", configs=configs)
-    return run_emitted(artifacts["emit"], chosen, inferences, flags=flags)
+    artifacts = run_stages(tflite, target, folder / "artifacts", configs=configs)
+    return run_emitted(artifacts["emit"], target_named(target), inferences, flags=flags)
+
+
+def check_firmware(
+    tflite: bytes, folder: Path, inferences: list[list[np.ndarray]] | None = None, *, within: float = 0.0, **how: Any
+) -> None:
+    """Firmware has LiteRT's outputs, floats `within` them; on two random inferences where none are given.
+
+    how  target, configs and flags of `run_tflite`
+    """
+    reference = Reference(tflite)
+    inferences = inferences or [random_inputs(reference.info, seed) for seed in (1, 2)]
+    for inputs, inference in zip(inferences, run_tflite(tflite, inferences, folder, **how), strict=True):
+        for output, expected in zip(inference.outputs, reference.run(inputs), strict=True):
+            assert output.dtype == expected.dtype
+            np.testing.assert_allclose(output, expected, rtol=within, atol=within)

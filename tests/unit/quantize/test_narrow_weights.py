@@ -11,7 +11,7 @@ from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.ir.models.tflite_reader import read
 from tests.support.integer import compare, integer_graph
-from tests.support.stages_run import run_tflite
+from tests.support.stages_run import check_firmware
 
 # Data, weights and the axis of the output channels; odd numbers of elements, so that the last byte is half full.
 SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
@@ -109,19 +109,10 @@ def test_what_litert_has_no_kernel_for_is_refused(op: str, dtype: str, data: str
 
 @pytest.mark.parametrize("op", ["conv2d", "fully_connected"])
 def test_with_float_data_they_are_multiplied_as_litert_does(tmp_path: Path, op: str) -> None:
-    from stages.ir.reference import Reference, random_inputs
-
-    data = model(op, "int4", "float32")
-    reference = Reference(data)
-    inputs = random_inputs(reference.info, 2)
-    (expected,) = reference.run(inputs)
-    (inference,) = run_tflite(data, [inputs], tmp_path)
-    np.testing.assert_allclose(inference.outputs[0], expected, rtol=1e-5, atol=1e-5)
+    check_firmware(model(op, "int4", "float32"), tmp_path, within=1e-5)
 
 
 def test_a_constant_that_is_dequantized_is_a_constant_of_floats(tmp_path: Path) -> None:
-    from stages.ir.reference import Reference, random_inputs
-
     b, values = ModelBuilder(), drawn("fully_connected", "int4")
     x = b.input("x", (3, 21), "float32")
     packed = b.constant("w", values, np.linspace(0.1, 0.3, 5, dtype=np.float32), dtype="int4")
@@ -130,11 +121,7 @@ def test_a_constant_that_is_dequantized_is_a_constant_of_floats(tmp_path: Path) 
     y = b.tensor("y", (3, 5), "float32")
     b.operator("FULLY_CONNECTED", [x, dequantized], [y], "FullyConnectedOptions")
     b.output(y)
-    reference = Reference(b.build())
-    inputs = random_inputs(reference.info, 2)
-    (expected,) = reference.run(inputs)
-    (inference,) = run_tflite(b.build(), [inputs], tmp_path)
-    np.testing.assert_allclose(inference.outputs[0], expected, rtol=1e-5, atol=1e-5)
+    check_firmware(b.build(), tmp_path, within=1e-5)
 
 
 @pytest.mark.parametrize("target", ["host", "rv64-rvp", "cortex-m4", "cortex-m55"])

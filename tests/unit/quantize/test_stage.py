@@ -4,15 +4,11 @@ from pathlib import Path
 
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.spec import FileModel
-from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
 
 def quantize(data: bytes, folder: Path) -> tuple[Path, Graph]:
-    (folder / "net.tflite").write_bytes(data)
-    model = FileModel(file=str(folder / "net.tflite"))
-    artifact = run_stages(model, target_named("host"), folder / "artifacts", until="quantize")["quantize"]
+    artifact = run_stages(data, "host", folder / "artifacts", until="quantize")["quantize"]
     return artifact, Graph.load(artifact)
 
 

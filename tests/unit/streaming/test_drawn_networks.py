@@ -16,7 +16,6 @@ import pytest
 
 from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder, Tensor
-from stages.ir.models.spec import FileModel
 from stages.ir.reference import Reference
 from stages.ir.reference.interpreter import random_inputs
 from stages.lower.streaming.groups import Group, Grouping, GroupSearch
@@ -92,14 +91,12 @@ def streamed_layers(
     """
     chosen, reference = target_named(target), Reference(tflite)
     inferences = [random_inputs(reference.info, seed) for seed in (1, 2)]
-    folder.mkdir(exist_ok=True)
-    (folder / "model.tflite").write_bytes(tflite)
     options = {"streaming": streaming, "arena_limit": arena_limit}
     configs: dict[str, dict[str, Any]] = {"tensorize": options, "emit": options, "layout": {"default": layout}}
     configs["tensorize"] = {**options, **({"overwrite_input": True} if overwrite else {})}
     configs["tensorize"] |= {f"{port}_rows": True for port in ports}
     configs["emit"] = {**options, **dict.fromkeys(ports, "rows")}
-    artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), chosen, folder / "artifacts", configs=configs)
+    artifacts = run_stages(tflite, chosen, folder, configs=configs)
     model = json.loads((artifacts["emit"] / "model.json").read_text())
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
     for inputs, inference in zip(inferences, run_emitted(artifacts["emit"], chosen, inferences), strict=True):
@@ -226,5 +223,5 @@ def test_groups_overwrite_their_inputs(tmp_path: Path, monkeypatch: pytest.Monke
         x = _convolution(b, x, name)
     b.output(x)
     assert streamed_layers(b.build(), tmp_path, overwrite=True) == 4
-    emitted = json.loads((tmp_path / "artifacts" / "emit" / "model.json").read_text())
+    emitted = json.loads((tmp_path / "emit" / "model.json").read_text())
     assert emitted["arena_bytes"] < 1.9 * 16 * 8 * 16

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.ir.models.spec import FileModel
 from stages.ir.reference import Reference
 from stages.lower.streaming.groups import GroupSearch
 from stages.tensorize import float_schedule
@@ -29,15 +28,13 @@ def values(
 
     ports  `input` or `output`, which the application passes or receives by rows
     """
-    folder.mkdir()
-    (folder / "model.tflite").write_bytes(tflite)
     target, options = target_named("host"), {"streaming": streaming}
     by_rows = {f"{port}_rows": True for port in ports}
     configs: dict[str, dict[str, Any]] = {
         "tensorize": {**options, **by_rows},
         "emit": {**options, **dict.fromkeys(ports, "rows")},
     }
-    artifacts = run_stages(FileModel(file=str(folder / "model.tflite")), target, folder / "artifacts", configs=configs)
+    artifacts = run_stages(tflite, target, folder, configs=configs)
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
     results = {}
     for number, inference in enumerate(run_emitted(artifacts["emit"], target, inferences)):

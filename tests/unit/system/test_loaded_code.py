@@ -3,14 +3,13 @@
 import hashlib
 import importlib
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from stages.support.system.installation import INSTALLATION as ROOT
 from stages.support.system.loaded_code import loaded_digest
+from tests.support.processes import python
 
 _IMPORT = """
 import sys
@@ -25,14 +24,7 @@ print(probe.VALUE, loaded_digest(Path(probe.__file__)))
 
 def imported(folder: Path) -> tuple[str, str]:
     """The value that a module `stages.probe` of a folder has in a process of its own, and what is noted of it."""
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORT, str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", _IMPORT, str(folder), env={"PYTHONDONTWRITEBYTECODE": ""})
     value, digest = done.stdout.split()
     return value, digest
 

@@ -8,7 +8,6 @@ import pytest
 
 from stages.ir.graph import LayerView
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.spec import FileModel
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.channels import without_channels
@@ -63,11 +62,8 @@ def test_all_stay_where_little_is_promised(saved: float, goes: bool, monkeypatch
 def test_firmware_is_litert_s(tmp_path: Path, *, repeated: bool) -> None:
     target, fewer = target_named("host"), 0
     for seed in range(2):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
         data = Drawn(100 + seed, repeated=repeated).build()
-        (folder / "model.tflite").write_bytes(data)
-        made = run_stages(FileModel(file=str(folder / "model.tflite")), target, folder / "artifacts")
+        made = run_stages(data, target, tmp_path / str(seed))
         reference = Reference(data)
         inputs = random_inputs(reference.info, seed)
         (found,) = run_emitted(made["emit"], target, [inputs])
@@ -79,9 +75,8 @@ def test_firmware_is_litert_s(tmp_path: Path, *, repeated: bool) -> None:
 
 
 def test_a_recipe_can_have_all_of_them_computed(tmp_path: Path) -> None:
-    (tmp_path / "model.tflite").write_bytes(two_convolutions(24, 8))
-    model, options = FileModel(file=str(tmp_path / "model.tflite")), {"tensorize": {"simplify": False}}
-    for number, configs in enumerate(({}, options)):
-        made = run_stages(model, target_named("host"), tmp_path / str(number), until="tensorize", configs=configs)
+    for number, configs in enumerate(({}, {"tensorize": {"simplify": False}})):
+        model = two_convolutions(24, 8)
+        made = run_stages(model, "host", tmp_path / str(number), until="tensorize", configs=configs)
         found = json.loads((made["tensorize"] / "plan.json").read_text())["rewrites"]
         assert (found is None) == bool(number) and (number or len(found) == 1)

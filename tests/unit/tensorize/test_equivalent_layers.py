@@ -9,10 +9,8 @@ import pytest
 
 from stages.ir.graph import Graph, Layer
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.spec import FileModel
 from stages.tensorize.equivalent_layers import cheapest_equivalents, with_all_equivalents
 from stages.tensorize.plan import TensorizePlan
-from tests.support.emitted import target_named
 from tests.support.integer import compare, integer_graph
 from tests.support.stages_run import run_stages
 
@@ -133,11 +131,9 @@ def test_the_cheaper_form_is_taken(pad: int, conv: int, folded: bool) -> None:
 
 @pytest.mark.parametrize(("options", "kinds"), [({}, ["conv2d"]), ({"op": "pad"}, ["pad", "conv2d"])])
 def test_what_a_rule_of_the_recipe_names_stays(tmp_path: Path, options: dict[str, str], kinds: list[str]) -> None:
-    (tmp_path / "m.tflite").write_bytes(padded_convolution())
     rules = [{"match": options, "kernel": "generic.move"}] if options else []
     configs: dict[str, Any] = {"tensorize": {"rules": rules}}
-    source = FileModel(file=str(tmp_path / "m.tflite"))
-    made = run_stages(source, target_named("rv64-rvp"), tmp_path / "run", until="tensorize", configs=configs)
+    made = run_stages(padded_convolution(), "rv64-rvp", tmp_path, until="tensorize", configs=configs)
     assert [layer.op for layer in TensorizePlan.load(made["tensorize"]).layers] == kinds
 
 

@@ -13,7 +13,6 @@ from stages.ir.models.builder import BuildError, ModelBuilder
 from stages.ir.models.operators import build
 from stages.ir.models.spec import OpModel
 from stages.ir.models.tflite_reader import read
-from stages.ir.reference.interpreter import Reference
 from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
 from stages.quantize.lower import lower_module
@@ -23,7 +22,7 @@ from stages.tensorize.float_schedule import with_vector_extremes
 from stages.tensorize.packing import float_warnings
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.integer import integer_graph
-from tests.support.stages_run import run_stages, run_tflite
+from tests.support.stages_run import check_firmware, run_stages
 
 
 def functions(**options: Any) -> list[Any]:
@@ -115,9 +114,7 @@ def test_pairs(op: str, dtype: str, tmp_path: Path) -> None:
     b = ModelBuilder()
     inputs = [b.input(f"x{number}", shape, dtype) for number, shape in enumerate(shapes)]
     b.output(b.emit(op, inputs, None, None, "y"))
-    (expected,) = Reference(b.build()).run(given)
-    (found,) = run_tflite(b.build(), [given], tmp_path)[0].outputs
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    check_firmware(b.build(), tmp_path, [given], within=1e-6)
 
 
 def test_add_n_takes_one_shape() -> None:

@@ -10,7 +10,6 @@ import pytest
 from stages.backends.kernels import registry
 from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder, Tensor
-from stages.ir.models.spec import FileModel
 from stages.ir.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
@@ -39,11 +38,9 @@ def network(bits: int) -> bytes:
 def made(
     folder: Path, target: str, tflite: bytes, *, narrow: bool | None, until: str = "emit", **options: object
 ) -> Path:
-    folder.mkdir()
-    (folder / "model.tflite").write_bytes(tflite)
-    model, given = FileModel(file=str(folder / "model.tflite")), {"narrow_weights": narrow, **options}
+    given = {"narrow_weights": narrow, **options}
     configs = {"tensorize": {name: value for name, value in given.items() if value is not None}}
-    return run_stages(model, target_named(target), folder / "made", until=until, configs=configs)[until]
+    return run_stages(tflite, target, folder, until=until, configs=configs)[until]
 
 
 @pytest.mark.parametrize(("bits", "target"), [(4, "host"), (4, "rv32-rvp"), (2, "host"), (1, "host")])

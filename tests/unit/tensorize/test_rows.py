@@ -12,7 +12,6 @@ from stages.backends.kernels.registry import kernels_of
 from stages.base import StageError
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder, Tensor
-from stages.ir.models.spec import FileModel
 from stages.report.build import build_report
 from stages.report.html.extras import Extras
 from stages.report.html.memory import arenas
@@ -23,44 +22,33 @@ from stages.report.streaming import explained
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.pass_context import PassContext
 from stages.tensorize.select import offers_of
+from tests.support.convolutions import QUANT, convolutions
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
 ROOT = Path(__file__).parents[3]
-QUANT = (0.05, 0)
 
 
-def model(folder: Path) -> FileModel:
-    """Two convolutions with a large image in between, then a fully connected layer."""
-    rng, b = np.random.default_rng(1), ModelBuilder()
-    x = b.input("x", (1, 16, 16, 2), "int8", *QUANT)
-    for name, shape, stride in (("wide", (16, 3, 3, 2), 1), ("narrow", (2, 3, 3, 16), 2)):
-        weights = rng.integers(-9, 10, shape).astype(np.int8)
-        bias = np.zeros(shape[0], np.int32)
-        x = b.conv2d(x, weights, bias, weight_scale=0.01, stride=(stride, stride), out=QUANT, name=name)
-    weights = rng.integers(-9, 10, (3, 128)).astype(np.int8)
-    b.output(b.fully_connected(x, weights, np.zeros(3, np.int32), weight_scale=0.01, out=QUANT, name="classes"))
-    (folder / "net.tflite").write_bytes(b.build())
-    return FileModel(file=str(folder / "net.tflite"))
+# Two convolutions with a large image in between, then a fully connected layer.
+LAYERS = ("wide", (16, 3, 3, 2)), ("narrow", (2, 3, 3, 16))
+NETWORK = convolutions((1, 16, 16, 2), *LAYERS, strides=(1, 2), classes=3)
+DIGITS = (ROOT / "recipes/digits/digits_int8.tflite").read_bytes()
 
 
-def report_of(folder: Path, network: FileModel | None = None, **tensorize: Any) -> dict[str, Any]:
-    target = target_named("host")
-    configs = {"tensorize": {"count": False, **tensorize}}
-    artifacts = run_stages(network or model(folder), target, folder / "run", configs=configs, without=("count", "ptq"))
-    return build_report(artifacts, "host", target.model_dump(mode="json"))
+def run(network: bytes, folder: Path, emit: dict[str, Any] | None = None, **tensorize: Any) -> dict[str, Path]:
+    """Artifacts by stage, for the host."""
+    configs = {"tensorize": {"count": False, **tensorize}, "emit": emit or {}}
+    return run_stages(network, "host", folder / "run", configs=configs, without=("count", "ptq"))
+
+
+def report_of(folder: Path, network: bytes = NETWORK, **options: Any) -> dict[str, Any]:
+    return build_report(run(network, folder, **options), "host", target_named("host").model_dump(mode="json"))
 
 
 @pytest.mark.parametrize(("size", "groups"), [(16, 0), (48, 1)])
 def test_a_group_must_save_a_sixteenth_of_the_arena_or_1024_bytes(tmp_path: Path, size: int, groups: int) -> None:
-    rng, b = np.random.default_rng(1), ModelBuilder()
-    x = b.input("x", (1, size, size, 8), "int8", *QUANT)
-    for name, shape in (("wide", (9, 1, 1, 8)), ("narrow", (8, 1, 1, 9))):
-        weights, bias = rng.integers(-9, 10, shape).astype(np.int8), np.zeros(shape[0], np.int32)
-        x = b.conv2d(x, weights, bias, weight_scale=0.01, out=QUANT, name=name)
-    b.output(x)
-    (tmp_path / "net.tflite").write_bytes(b.build())
-    streaming = report_of(tmp_path, FileModel(file=str(tmp_path / "net.tflite")), streaming="auto")["streaming"]
+    network = convolutions((1, size, size, 8), ("wide", (9, 1, 1, 8)), ("narrow", (8, 1, 1, 9)))
+    streaming = report_of(tmp_path, network, streaming="auto")["streaming"]
     assert len(streaming["groups"]) == groups
     assert streaming["bytes"] - streaming["whole_bytes"] == -groups * size * (size - 9)
     assert (streaming["reason"] == "no group of layers saves enough memory within 2 % more instructions") != groups
@@ -93,8 +81,8 @@ def test_the_report_shows_groups_rolling_buffers_and_what_they_save(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["rv64-rvp", "cortex-m4", "cortex-m55"])
 def test_the_scratch_that_kernels_declare_is_what_lowering_finds_or_a_few_bytes_more(tmp_path: Path, name: str) -> None:
-    digits, target = FileModel(file=str(ROOT / "recipes/digits/digits_int8.tflite")), target_named(name)
-    graph = Graph.load(run_stages(digits, target, tmp_path, until="quantize")["quantize"])
+    target = target_named(name)
+    graph = Graph.load(run_stages(DIGITS, target, tmp_path, until="quantize")["quantize"])
     context = PassContext.of(target, TensorizeConfig(), kernels_of(target).values())
     found = []
     for view in map(graph.view, graph.layers):
@@ -110,25 +98,18 @@ def test_the_scratch_that_kernels_declare_is_what_lowering_finds_or_a_few_bytes_
 
 def test_a_plan_with_less_scratch_must_be_worth_its_code(tmp_path: Path) -> None:
     """Kernels for layers 0 and 1 by rows would save 272 bytes of arena and take 7 KB of code."""
-    digits = FileModel(file=str(ROOT / "recipes/digits/digits_int8.tflite"))
     configs = {"tensorize": {"count": False, "streaming": "auto"}}
-    run = run_stages(digits, target_named("rv32-rvp"), tmp_path, configs=configs, without=("count",), until="tensorize")
-    plan = json.loads((run["tensorize"] / "plan.json").read_text())
+    made = run_stages(DIGITS, "rv32-rvp", tmp_path, configs=configs, without=("count",), until="tensorize")
+    plan = json.loads((made["tensorize"] / "plan.json").read_text())
     assert [(group["first"], group["end"]) for group in plan["groups"]] == [(2, 4)]
 
 
 @pytest.mark.parametrize(("streaming", "images"), [(None, 1), (False, 2)])
 def test_layers_work_in_place_where_the_arena_is_largest(tmp_path: Path, streaming: bool | None, images: int) -> None:
     """On two images no layer runs by rows. A copy of few pixels in scratch replaces a copy of all."""
-    rng, b = np.random.default_rng(1), ModelBuilder()
-    x = b.input("x", (2, 6, 6, 8), "int8", *QUANT)
-    for name, channels in (("wide", 8), ("first", 128), ("second", 128)):
-        weights = rng.integers(-9, 10, (128, 1, 1, channels)).astype(np.int8)
-        x = b.conv2d(x, weights, np.zeros(128, np.int32), weight_scale=0.01, out=QUANT, name=name)
-    (tmp_path / "net.tflite").write_bytes(b.output(x) or b.build())
-    configs = {"tensorize": {"count": False, "streaming": streaming}}
-    network, target = FileModel(file=str(tmp_path / "net.tflite")), target_named("cortex-m55")
-    emitted = run_stages(network, target, tmp_path / "run", configs=configs, without=("count",))["emit"]
+    layers = [(name, (128, 1, 1, channels)) for name, channels in (("wide", 8), ("first", 128), ("second", 128))]
+    network, configs = convolutions((2, 6, 6, 8), *layers), {"tensorize": {"count": False, "streaming": streaming}}
+    emitted = run_stages(network, "cortex-m55", tmp_path / "run", configs=configs, without=("count",))["emit"]
     arena = json.loads((emitted / "model.json").read_text())["arena_bytes"]
     assert arena // (2 * 6 * 6 * 128) == images
 
@@ -144,10 +125,8 @@ def test_why_no_layer_runs_by_rows_is_reported(tmp_path: Path, options: dict[str
 
 
 def test_a_limit_that_rows_cannot_meet_names_the_layer_and_what_may_help(tmp_path: Path) -> None:
-    limits = {stage: {"arena_limit": 900} for stage in ("tensorize", "emit")}
-    configs = {**limits, "tensorize": {"count": False, **limits["tensorize"]}}
     with pytest.raises(StageError) as error:
-        run_stages(model(tmp_path), target_named("host"), tmp_path / "run", configs=configs, without=("count", "ptq"))
+        run(NETWORK, tmp_path, {"arena_limit": 900}, arena_limit=900)
     first, second = error.value.message.splitlines()
     assert first == "the arena needs 2,048 bytes, the recipe's arena_limit is 900. No smaller arena was found"
     assert "(conv2d narrow), with layers 0 to 1 by rows: wide 768, x 576, scratch:1:patch 576" in second
@@ -160,11 +139,7 @@ def pushed(folder: Path, shape: tuple[int, ...], weights: tuple[int, ...]) -> di
     x = b.input("x", shape, "int8", *QUANT)
     layer = b.conv2d if len(weights) == 4 else b.fully_connected
     b.output(layer(x, np.ones(weights, np.int8), zeros, weight_scale=0.01, out=QUANT, name="only"))
-    (folder / "net.tflite").write_bytes(b.build())
-    target, file = target_named("host"), FileModel(file=str(folder / "net.tflite"))
-    configs = {"tensorize": {"count": False, "input_rows": True}, "emit": {"input": "rows"}}
-    artifacts = run_stages(file, target, folder / "run", configs=configs, without=("count", "ptq"))
-    return build_report(artifacts, "host", target.model_dump(mode="json"))
+    return report_of(folder, b.build(), emit={"input": "rows"}, input_rows=True)
 
 
 def test_a_group_of_one_layer_has_one_number(tmp_path: Path) -> None:
@@ -198,16 +173,8 @@ def test_overwrite_input_needs_layers_by_rows_and_an_input_in_memory(
 ) -> None:
     b = ModelBuilder()
     b.output(b.relu(b.input("x", (1, 8, 8, 2), "int8", *QUANT)))
-    (tmp_path / "net.tflite").write_bytes(b.build())
-    configs = {"tensorize": {"count": False, "overwrite_input": True, **options}}
     with pytest.raises(StageError, match=reason):
-        run_stages(
-            FileModel(file=str(tmp_path / "net.tflite")),
-            target_named("host"),
-            tmp_path / "run",
-            configs=configs,
-            without=("count", "ptq"),
-        )
+        run(b.build(), tmp_path, overwrite_input=True, **options)
 
 
 def _classes(b: ModelBuilder, x: Tensor) -> None:
@@ -261,23 +228,14 @@ def test_an_output_without_rows_is_refused(
     b = ModelBuilder()
     x = b.input("x", (1, 8, 8, 2), "int8", *QUANT)
     end(b, b.conv2d(x, np.ones((2, 3, 3, 2), np.int8), weight_scale=0.01, out=QUANT, name="first"))
-    (tmp_path / "net.tflite").write_bytes(b.build())
-    target, file = target_named("host"), FileModel(file=str(tmp_path / "net.tflite"))
-    configs = {"tensorize": {"count": False, "output_rows": True, **options}, "emit": {"output": "rows"}}
     with pytest.raises(StageError, match=reason) as error:
-        run_stages(file, target, tmp_path / "run", configs=configs, without=("count", "ptq"))
+        run(b.build(), tmp_path, {"output": "rows"}, output_rows=True, **options)
     assert error.value.at == ("stages", "emit", "output") and "\n" not in error.value.message
 
 
 def test_what_the_output_by_rows_saves_is_reported(tmp_path: Path) -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 16, 16, 2), "int8", *QUANT)
-    b.output(b.conv2d(x, np.ones((4, 3, 3, 2), np.int8), weight_scale=0.01, out=QUANT, name="only"))
-    (tmp_path / "net.tflite").write_bytes(b.build())
-    target, file = target_named("host"), FileModel(file=str(tmp_path / "net.tflite"))
-    configs = {"tensorize": {"count": False, "output_rows": True}, "emit": {"output": "rows"}}
-    artifacts = run_stages(file, target, tmp_path / "run", configs=configs, without=("count", "ptq"))
-    report = build_report(artifacts, "host", target.model_dump(mode="json"))
+    network = convolutions((1, 16, 16, 2), ("only", (4, 3, 3, 2)))
+    report = report_of(tmp_path, network, emit={"output": "rows"}, output_rows=True)
     (group,) = report["streaming"]["groups"]
     rows = group["rows"]["0"]
     assert group["ends"].endswith(f"receives its rows: {(16 - rows) * 64:,} B less for the output")

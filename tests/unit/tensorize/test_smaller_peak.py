@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from stages.ir.models.builder import ModelBuilder
-from stages.ir.models.spec import FileModel
 from stages.report.build import build_report
+from tests.support.convolutions import convolutions
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
@@ -17,20 +15,11 @@ REASON = "needs less memory"
 
 def report_of(folder: Path, core: str, size: int, channels: int, **tensorize: Any) -> dict[str, Any]:
     """Four channels become `channels` by a pointwise layer. The second one has input and output of equal size."""
-    rng, b = np.random.default_rng(1), ModelBuilder()
-    x = b.input("x", (1, size, size, 4), "int8", 0.05, 0)
-    for depth in (4, channels):
-        weights, bias = rng.integers(-9, 10, (channels, 1, 1, depth)).astype(np.int8), np.zeros(channels, np.int32)
-        x = b.conv2d(x, weights, bias, weight_scale=0.01, stride=(1, 1), out=(0.05, 0), name=f"from_{depth}")
-    weights = rng.integers(-9, 10, (3, size * size * channels)).astype(np.int8)
-    b.output(b.fully_connected(x, weights, np.zeros(3, np.int32), weight_scale=0.01, out=(0.05, 0), name="classes"))
-    (folder / "net.tflite").write_bytes(b.build())
-    target, model = target_named(core), FileModel(file=str(folder / "net.tflite"))
+    layers = [(f"from_{depth}", (channels, 1, 1, depth)) for depth in (4, channels)]
+    network = convolutions((1, size, size, 4), *layers, classes=3)
     configs = {"tensorize": {"count": False, **tensorize}}
-    run = folder / str(tensorize)
-    return build_report(
-        run_stages(model, target, run, configs=configs, without=("count", "ptq")), core, target.model_dump(mode="json")
-    )
+    run = run_stages(network, core, folder / str(tensorize), configs=configs, without=("count", "ptq"))
+    return build_report(run, core, target_named(core).model_dump(mode="json"))
 
 
 def arena_of(report: dict[str, Any]) -> int:

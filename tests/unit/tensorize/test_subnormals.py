@@ -8,9 +8,8 @@ import pytest
 
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.ir.models.builder import ModelBuilder
-from stages.ir.reference.interpreter import Reference
 from tests.support.emitted import ROOT, Inference, target_named
-from tests.support.stages_run import run_tflite
+from tests.support.stages_run import check_firmware, run_tflite
 
 SHAPE = (1, 6, 6, 16)
 MAGNITUDES = {"ordinary": 1.0, "square root": 1e-19, "subnormal": 4e-39}
@@ -76,12 +75,8 @@ def test_outputs_equal_litert_s(tmp_path: Path) -> None:
     inferences = [[drawn(rng, SHAPE, size), drawn(rng, SHAPE, size)] for size in MAGNITUDES.values()]
     nearly = drawn(rng, SHAPE, 1e-37)
     inferences.append([nearly, np.nextafter(nearly, np.float32(0))])
-    reference = Reference(tflite)
     flags = ("-O2", "-ftree-loop-vectorize", "-ftree-slp-vectorize")  # a recipe may add both
-    results = run_tflite(tflite, inferences, tmp_path, target="cortex-m55", flags=flags)
-    for number, (inputs, result) in enumerate(zip(inferences, results, strict=True)):
-        for output, expected in zip(result.outputs, reference.run(inputs), strict=True):
-            np.testing.assert_array_equal(output, expected, f"inference {number}")
+    check_firmware(tflite, tmp_path, inferences, target="cortex-m55", flags=flags)
 
 
 def test_layers_with_state_equal_the_host_s(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import ctypes
 import errno
 import os
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 from pipeline.errors import StageFailed
 from stages.base import Job
-from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import python
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 
@@ -38,16 +36,7 @@ except PipelineError as error:
 
 def in_a_process(project: FakeProject, what: str, before: Callable[[], None]) -> str:
     """What a run, or `explain`, says in a process that `before` was called in."""
-    done = subprocess.run(
-        [sys.executable, "-c", _COMMAND, str(project.root), what],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        preexec_fn=before,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return python("-c", _COMMAND, str(project.root), what, preexec_fn=before).stdout.strip()
 
 
 def obey_permissions() -> None:

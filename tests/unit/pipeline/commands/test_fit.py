@@ -1,17 +1,13 @@
 """`doit fit`: the figures are those of `doit run`, a board that is too small has its missing bytes."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -28,8 +24,9 @@ from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from stages.ir.models import zoo
-from stages.ir.models.builder import ModelBuilder
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.convolutions import convolutions
+from tests.support.processes import python
 
 # A layer with 4,096 bytes of weights, and buffers of 4,096 and 1,024 bytes.
 RECIPE = """\
@@ -63,17 +60,6 @@ boards:
 
 
 FOLDER = "^model=models: is a folder, not a file\\n"
-
-
-def two_convolutions() -> bytes:
-    """A network with a large image between two convolutions."""
-    rng, b = np.random.default_rng(1), ModelBuilder()
-    x = b.input("x", (1, 12, 12, 2), "int8", 0.05, 0)
-    for name, shape in (("wide", (16, 1, 1, 2)), ("narrow", (2, 1, 1, 16))):
-        weights = rng.integers(-9, 10, shape).astype(np.int8)
-        x = b.conv2d(x, weights, np.zeros(shape[0], np.int32), weight_scale=0.01, out=(0.05, 0), name=name)
-    b.output(x)
-    return b.build()
 
 
 def project(folder: Path) -> Project:
@@ -129,18 +115,9 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
     assert rows["parts"].missing_ram_bytes == used["slow"] - 2048
 
     # From the store, as JSON: no compiler runs again, also not for the boards that are too small.
-    words = ("fit", "layer", "roomy,tight,parts", "--json")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(folders["store"])}
+    words = ("-P", "-m", "pipeline", "fit", "layer", "roomy,tight,parts", "--json")
     made = {path.name for path in (folders["store"] / "artifacts").glob("*/*")}
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pipeline", *words],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    records = json.loads(done.stdout)
+    records = json.loads(python(*words, cwd=tmp_path, env={"FIRMLINE_STORE": str(folders["store"])}).stdout)
     assert {path.name for path in (folders["store"] / "artifacts").glob("*/*")} == made
     assert [record["board"] for record in records] == [each.board for each in ordered(rows.values())]
     assert {record["board"]: (record["ram_bytes"], record["rom_bytes"]) for record in records} == {
@@ -152,7 +129,8 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
     assert records[0]["regions"][1] == dict(zip(keys, ("ram", True, ram["used"], 128 << 10, ""), strict=True))
 
     # More layers by rows, for more instructions, where the board has less RAM.
-    (place.root / "images.tflite").write_bytes(two_convolutions())
+    large_between = convolutions((1, 12, 12, 2), ("wide", (16, 1, 1, 2)), ("narrow", (2, 1, 1, 16)))
+    (place.root / "images.tflite").write_bytes(large_between)
     images = "stages.tensorize.count=off"
     small = measured("roomy,small", model="images.tflite", set=images)["small"]
     assert small.verdict == FITS and small.arena_limit is not None

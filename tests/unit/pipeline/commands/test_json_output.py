@@ -1,10 +1,7 @@
 """With `--json` standard output is one JSON value, of the commands that make or run something too."""
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +9,8 @@ import pytest
 
 from pipeline.commands.command import JSON
 from pipeline.commands.dispatch import command_classes
-from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.plugged import write
+from tests.support.processes import python
 
 # What prints a format of its own.
 _WITHOUT = {"matrix-json", "schema", "completion", "watch"}
@@ -30,14 +27,11 @@ def shell(tmp_path: Path) -> Any:
     """Runs a command line; returns its exit code and the value that it prints."""
 
     def run(line: str, folder: str = "") -> tuple[int, Any]:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "pipeline", *shlex.split(line), "--json"],
-            cwd=tmp_path / folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path / "store")},
-            capture_output=True,
-            text=True,
-            check=False,
+        words, store = (
+            ("-P", "-m", "pipeline", *shlex.split(line), "--json"),
+            {"FIRMLINE_STORE": str(tmp_path / "store")},
         )
+        done = python(*words, cwd=tmp_path / folder, env=store, check=False)
         return done.returncode, json.loads(done.stdout)
 
     return run

@@ -1,9 +1,6 @@
 """What is asked of a recipe that has run is answered without the compiler's Python, which takes seconds to load."""
 
-import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from pipeline.commands.new_project import new_project
 from pipeline.commands.new_recipe import new_recipe
 from pipeline.project import Project
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import python
 
 _HEAVY = {"tvm", "numpy", "scipy", "jinja2", "ai_edge_litert", "elftools", "rich"}
 # Nor what reads networks and their operators: of what has run nothing is asked that needs them.
@@ -52,14 +50,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "line", [*("explain act", "run act dry_run=1", "list", "targets", "explain read", "run -q read")]
 )
 def test_nothing_heavy_is_loaded_and_no_file_is_hashed(project: Path, line: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _ASKED, *line.split()],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(project / "store")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    store = {"FIRMLINE_STORE": str(project / "store")}
+    done = python("-c", _ASKED, *line.split(), cwd=project, env=store, check=False)
     code, *loaded = done.stderr.split()
     assert code == "0"
     allowed = _PARSER if line == "list" else set()

@@ -1,8 +1,6 @@
 """Keys compared with the files that stages open in a run of one operator."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from pipeline.keys.tools import Tools
 from pipeline.runs.workspace import Workspace
 from stages.base import ToolIdentity
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import python
 
 _RUN = """
 import json, sys
@@ -40,13 +39,7 @@ print(json.dumps({kind: sorted(paths) for kind, paths in opened.items()}))
 @pytest.mark.parametrize("target", ["rv64-rvp", "host", "cortex-m55"])
 def test_every_file_of_the_project_that_a_stage_opens_is_in_its_key(tmp_path: Path, target: str) -> None:
     """Covers templates and C sources; the input guard of a run covers modules."""
-    done = subprocess.run(
-        [sys.executable, "-c", _RUN, str(tmp_path / "store"), str(tmp_path / "build"), target],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", _RUN, str(tmp_path / "store"), str(tmp_path / "build"), target)
     opened = {kind: _of_the_project(paths) for kind, paths in json.loads(done.stdout.splitlines()[-1]).items()}
     assert ROOT / "stages/emit/templates/model.c.j2" in opened["emit"]
     with Workspace(store=tmp_path / "store") as workspace:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import python
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 # A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.
@@ -166,15 +167,8 @@ interruption.interruptible({"done": str, "broken": broken}[work])
 def test_a_signal_that_comes_late_neither_hangs_nor_shows_a_traceback(
     tmp_path: Path, owner: str, name: str, work: str, expected: tuple[int, str]
 ) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", _IN_THE_FOREGROUND + _LATE, owner, name, work],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = ("-c", _IN_THE_FOREGROUND + _LATE, owner, name, work)
+    done = python(*words, env={"TMPDIR": str(tmp_path)}, timeout=60, check=False)
     assert (done.returncode, done.stderr) == expected
     assert list(tmp_path.iterdir()) == []
 

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ from pipeline.plugins.registry import Registry
 from pipeline.runs.session import Session
 from stages.base import Job
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import python
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport, FakeReport
 
@@ -197,15 +196,7 @@ def plug_in_run(project: FakeProject, folder: Path, module: str) -> str:
     """Runs a recipe with the plug-in `module` of `folder`, in a process of its own."""
     project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
     script = RUN.format(root=str(ROOT), folder=str(folder), module=module)
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(project.root)],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python("-c", script, str(project.root), cwd=folder, env={"PYTHONDONTWRITEBYTECODE": ""})
     return done.stdout.strip()
 
 
