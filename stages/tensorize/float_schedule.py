@@ -11,6 +11,9 @@ intermediate tensor is stored. The reduction computes a small block of outputs a
         for ry, rx, rc:             sum[i][j] += input[x + i] * weights[c/bc][j]      bx + bc loads, bx * bc products
         output[x + i][c + j] = relu(sum[i][j] + bias[c + j])
 
+Windows of one channel (depthwise convolution, pooling) have no such pair of axes. Without vectors, their columns rx are
+written out for up to eight outputs side by side, which share pixels and weights.
+
 If bx or bc does not divide its extent, emit splits the smaller last block from the loop (TVM's LoopPartition). The
 order of additions in a sum never changes.
 
@@ -27,6 +30,9 @@ from stages.support.lazy import s_tir, tirx, tvm, tvm_ffi
 from stages.tensorize.float_padding import HINT, is_padding, is_sum, without_padding
 from stages.tensorize.float_product import BLOCKS, SCALAR, FloatUnit, Packing, find_product, product_block
 from stages.tensorize.float_vectors import with_float_vectors
+
+_WINDOW_COLUMNS = 7  # of a window whose products are written out
+_WINDOW_OUTPUTS = 8  # of such a window in a block: their sums and pixels fit the registers
 
 
 def schedule_float(
@@ -115,9 +121,14 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], unit: Float
     finish = consumers[0] if len(consumers) == 1 and not _is_reduction(sch, consumers[0]) else None
     if finish is None and not consumers:
         finish = sch.cache_write(block, 0, "global")
-    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable, unit)
+    reduction.sort(key=lambda loop: int(sch.get(loop).extent) > 1)
+    steps = _steps(sch, block, reduction, unit)
+    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable, unit, steps)
     sch.reorder(*spatial, *reduction)
     outer, inner = _split(sch, spatial, sizes)
+    if steps > 1:
+        reduction[-1], columns = sch.split(reduction[-1], [None, steps])
+        inner = [columns, *inner]
     sch.reorder(*outer, *reduction, *inner)
     for loop in inner:
         sch.unroll(loop)
@@ -131,11 +142,13 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], unit: Float
 
 
 def _plan_blocks(
-    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any], unit: FloatUnit
+    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any], unit: FloatUnit, steps: int
 ) -> tuple[list[Any], tuple[int, ...], list[Packing]]:
     """Return the spatial loops in their new order, block sizes, and packings."""
     product = find_product(sch.get(block))
     extents = [int(sch.get(loop).extent) for loop in spatial]
+    if product is None and steps > 1 and len(extents) > 1:
+        return spatial, _window_block(extents), []
     if product is None:
         return spatial, _dividing_block(extents, unit, _is_vectorized(sch, block, unit)), []
     pair = [position for position in (product.row, product.column) if position is not None]
@@ -168,6 +181,24 @@ def _compares(sch: Any, block: Any) -> bool:
         sch.get(block).body, lambda node: extremes.append(node) if isinstance(node, tirx.Max | tirx.Min) else None
     )
     return bool(extremes)
+
+
+def _steps(sch: Any, block: Any, reduction: list[Any], unit: FloatUnit) -> int:
+    """Return the steps of the last reduction loop that are written out: the columns of a window, else one."""
+    extents = [int(sch.get(loop).extent) for loop in reduction]
+    is_window = unit.lanes == 1 and sum(extent > 1 for extent in extents) <= 2
+    is_window = is_window and find_product(sch.get(block)) is None
+    return extents[-1] if is_window and extents[-1] <= _WINDOW_COLUMNS else 1
+
+
+def _window_block(extents: list[int]) -> tuple[int, int]:
+    """Return the block of a window whose columns are written out.
+
+    Outputs side by side share pixels and weights, those of other channels share nothing.
+    """
+    width, channels = extents[-2:]
+    columns = math.ceil(width / math.ceil(width / _WINDOW_OUTPUTS))
+    return columns, next(size for size in range(_WINDOW_OUTPUTS // columns, 0, -1) if channels % size == 0)
 
 
 def _dividing_block(extents: list[int], unit: FloatUnit, is_vectorized: bool) -> tuple[int, ...]:
