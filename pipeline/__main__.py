@@ -1,7 +1,5 @@
 """`python -m pipeline` runs `doit`, as `.venv/bin/doit` of bootstrap does."""
 
-from __future__ import annotations
-
 if __name__ == "__main__":
     from pipeline.commands.entry import main
 

@@ -1,7 +1,5 @@
 """Run a recipe from Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -12,8 +12,6 @@
 Stages raise StageError only.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

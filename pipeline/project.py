@@ -7,8 +7,6 @@ In a clone both are the same folder. A project's recipe hides a built-in recipe 
 extend the built-in ones.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Digests are cached with a file's mtime, ctime, size and inode, so a run without 
 read again; its digest is the same, so nothing runs.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

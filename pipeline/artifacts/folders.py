@@ -1,7 +1,5 @@
 """Create, remove and fsync folders of the store."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

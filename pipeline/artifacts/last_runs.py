@@ -1,7 +1,5 @@
 """Keys and overrides of each recipe's last run, for `doit explain`."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """manifest.json of an artifact: fields and validation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath

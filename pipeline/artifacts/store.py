@@ -14,8 +14,6 @@ An artifact is written to `building/`, all its files and folders are fsynced, th
 the locks of a dead process, so a folder in `building/` without a lock belongs to a killed process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -7,8 +7,6 @@
 `--key value` and the plural `keys=` are accepted for `key=`, and `key=` for an option that takes a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 # What each key selects. A command may describe its keys differently in `keys_help`.

@@ -1,7 +1,5 @@
 """`doit gc`: delete old artifacts from the store."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

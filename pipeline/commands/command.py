@@ -4,8 +4,6 @@
 Arguments and doit options that a command does not support are errors.
 """
 
-from __future__ import annotations
-
 import getopt
 import os
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ doit's `tabcompletion` is not used: it does not support `name=value` and fish, a
 contain `$(…)` (`compgen -W`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ not offered. doit's `DoitMain` is not used: it reads settings of the current fol
 with 3 for a mistake, which means pending work here.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`doit doctor`: check the tools that the targets need, and how to install missing ones."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

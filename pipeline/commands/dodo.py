@@ -1,7 +1,5 @@
 """Settings and tasks for doit. The artifact store decides what is up to date."""
 
-from __future__ import annotations
-
 import sys
 
 from pipeline.commands.command import words

@@ -12,8 +12,6 @@ pipeline.process.interruption, a signal ends the process with a message and its 
 This module imports as little as possible.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from typing import NoReturn

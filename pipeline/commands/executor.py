@@ -1,7 +1,5 @@
 """The executor that a command selects with `executor=`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """`doit explain NAME`: which stages of a recipe would run, and why."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`doit export`: write a recipe's sources as a project of a build system."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Texts of `doit`, `doit help` and `doit help COMMAND`."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`doit list`: doit's command for recipes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

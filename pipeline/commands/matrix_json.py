@@ -1,7 +1,5 @@
 """`doit matrix-json`: recipes and targets for a continuous integration service."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """`doit new recipe NAME`: write a recipe for a model file, a zoo model or an operator."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

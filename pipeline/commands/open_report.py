@@ -1,7 +1,5 @@
 """`doit open NAME`: show the report of a recipe's last run in a browser."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """`doit store push`: send artifacts that the remote store lacks."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Print a command's errors as messages or, on request, as tracebacks."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

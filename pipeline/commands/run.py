@@ -1,7 +1,5 @@
 """`doit run`: doit's command with Firmline's options."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """`doit schema`: write the JSON Schema of recipes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pipeline.commands.command import Command

@@ -6,8 +6,6 @@ best. Exceptions are tried for the 1, 2, 4, … layers that lose most in int8. A
 search runs nothing.
 """
 
-from __future__ import annotations
-
 import glob
 import json
 import sys

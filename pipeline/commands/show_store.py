@@ -1,7 +1,5 @@
 """`doit store`: show and verify the artifact store."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Work of a command for each target of `target=a,b`, with its results as lines or as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -9,8 +9,6 @@ recipe and variant is one task, for `doit list`.
 doit's state is kept in memory and dropped at the end: `uptodate` asks the store.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import traceback

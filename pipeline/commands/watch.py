@@ -4,8 +4,6 @@ Each run is a separate process, so that changed code of stages and plug-ins is l
 run, so a change without effect runs nothing.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`doit weights`: write the weights of a new model as a blob for existing firmware."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import islice

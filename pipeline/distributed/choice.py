@@ -1,7 +1,5 @@
 """The executor that `executor=` selects."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from pipeline.errors import PipelineError, RecipeError

@@ -4,8 +4,6 @@ For a loaded module, the source it was compiled from counts, not the present fil
 clone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A client of a Dask scheduler over plain TCP can run code on its workers. Plain T
 machine's loopback; other machines need TLS, with the certificates of Dask's settings.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ They are processes in a separate session: Ctrl-C reaches only this process, whic
 `local_process.py` defines how they listen, and how they end if this process is killed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -10,8 +10,6 @@ ROLE is scheduler or worker. The scheduler's process starts the workers and repl
 The first line of stdin is `Settings` as JSON. The scheduler prints its address.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

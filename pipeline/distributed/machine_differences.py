@@ -4,8 +4,6 @@ A worker computes the key's ingredients itself and refuses an action if they dif
 with different code can exchange them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pickling of values for a worker; targets are bound to the worker's plug-ins."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import sys

@@ -3,8 +3,6 @@
 Answers are plain values, errors too: the client may not have the classes of a plug-in.
 """
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import time

@@ -4,8 +4,6 @@ The remote store may have lost them by then, or be disabled. The stage then runs
 same way.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace

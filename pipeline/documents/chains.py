@@ -1,7 +1,5 @@
 """Replace the network in a recipe's `model: {chain: [...]}`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

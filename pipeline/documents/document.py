@@ -4,8 +4,6 @@
 into nodes with line and column, and finds the node of a path such as ("stages", "layout", "rules", 0).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -7,8 +7,6 @@ set=stages.simulate.inputs.seed=3   any value: a dotted path (list items by inde
 set=stages.a.x=1,stages.b.y=[1,2]   several, separated by `,` or `;` outside brackets and quotes
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Parsing with PyYAML, imported only for uncached texts because PyYAML loads slowly."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Positions in a file, and the error that shows a line with a caret."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

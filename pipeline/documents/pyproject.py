@@ -1,7 +1,5 @@
 """Read pyproject.toml of this installation: names of commands, version, optional packages."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Origin of recipe values: the file, an extended file, the matrix, or the command line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

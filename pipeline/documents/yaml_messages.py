@@ -1,7 +1,5 @@
 """Messages for invalid YAML, in the words of a YAML author instead of a parser."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

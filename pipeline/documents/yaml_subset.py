@@ -9,8 +9,6 @@ These are errors, with line and column:
     nesting deeper than MAX_DEPTH, anchors that contain themselves, aliases that expand to more than MAX_VALUES values
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,5 @@
 """Reasons why a stage will run: differences between its key and that of the last run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

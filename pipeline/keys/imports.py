@@ -4,8 +4,6 @@ Imports are read from the source, anywhere except under TYPE_CHECKING. Imports b
 for all modules of a package (`pkgutil.iter_modules`). `ActionInputs.sources` must name them.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -4,8 +4,6 @@ In a clone, `bootstrap` installs them. Groups are optional dependencies of pypro
 constraints.txt. Elsewhere the user installs them with pip and apt-get.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

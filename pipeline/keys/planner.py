@@ -9,8 +9,6 @@ later stages do not run. So a key is known only after the consumed artifacts exi
 a digest of its ingredients and of the identities of the actions that it consumes, back to the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Options of a stage that other parts of the recipe set."""
 
-from __future__ import annotations
-
 from pipeline.recipes.recipe import Recipe
 from stages.base import StageConfig
 

@@ -1,7 +1,5 @@
 """The command that repeats a run."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 

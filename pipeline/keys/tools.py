@@ -5,8 +5,6 @@ a no-op run starts no compiler. The version of a C library is a macro of its hea
 its metadata; both are cached likewise.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import platform

@@ -18,8 +18,6 @@ Combinations follow GitHub Actions:
 The name of a variant joins its values in the order of the axes: `kws-rv64-rvp-seed_1`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass

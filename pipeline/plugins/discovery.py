@@ -13,8 +13,6 @@ A distribution declares the same with entry points. Group: `firmline.kernels`, a
 value: its module. A value of `firmline.targets` is a package with YAML files, or a YAML file without suffix.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Import of plug-ins. Errors name the file or distribution, and the line."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from collections.abc import Mapping

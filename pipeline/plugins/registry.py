@@ -4,8 +4,6 @@ Importing a stage package is cheap, since stages import heavy libraries in `run`
 pipeline.recipes.stage_sequence applies the changes of a recipe to the default sequence.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache

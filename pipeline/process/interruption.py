@@ -15,8 +15,6 @@ that thread waits for a lock is not handled until the lock is free; a signal in 
 Imports little, so that the handler is installed before slow imports.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

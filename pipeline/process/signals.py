@@ -1,7 +1,5 @@
 """Signals that end a command, before there is anything to clean up. Imports little."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

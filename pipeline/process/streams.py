@@ -1,7 +1,5 @@
 """Standard streams that are open, accept any text, and handle write errors. Imports little."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """JSON Schema of recipes (draft 7), for editors and for suggestions in messages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache

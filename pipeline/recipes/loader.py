@@ -1,7 +1,5 @@
 """Loading of recipes: find, parse, extend, override, validate. Errors show the user's line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase

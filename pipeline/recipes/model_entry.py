@@ -1,7 +1,5 @@
 """The recipe's `model:` entry: its kinds, with the models of plug-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial, reduce
 from operator import or_

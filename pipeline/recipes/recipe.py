@@ -10,8 +10,6 @@ The union's members are the `config` classes of the stages, each extended by its
 for one stage only. pipeline.recipes.stage_sequence decides which stages run, and in which order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache, reduce
 from operator import or_

@@ -6,8 +6,6 @@ NAME:STAGE      a stage of a recipe; NAME:VARIANT:STAGE: of a variant
 A,B             several recipes, as in `recipe=A,B`
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recipe files of a project and of the installation: listing, lookup by name, names."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

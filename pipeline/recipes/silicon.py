@@ -3,8 +3,6 @@
 The project's is `silicon.yaml` beside its pipeline.yaml.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

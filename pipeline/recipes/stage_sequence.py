@@ -11,8 +11,6 @@ provides its own kind, or `Stage.provides`. A stage that consumes `quantize` rea
 it with this role. So an inserted stage can replace the output of an earlier one for all later stages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Targets of pipeline.yaml, built-in and of a project, and the setting of the remote store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

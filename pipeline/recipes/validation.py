@@ -1,7 +1,5 @@
 """Validation errors of pydantic as one message in the user's words, with position."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import islice

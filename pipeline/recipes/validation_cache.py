@@ -5,8 +5,6 @@ matrix values inside of it: 70 x 70 combinations of options of two stages need 1
 the same object, so that later steps can share work too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 The libraries find credentials and sign URLs, but transfer no data: the limits of pipeline.remote.exchange apply.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from dataclasses import replace

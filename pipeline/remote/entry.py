@@ -10,8 +10,6 @@ the message (build/bazel/remote/execution/v2/remote_execution.proto in bazelbuil
 Protobuf's wire format: a field is (number << 3 | type) as varint, then a varint (type 0), or length and bytes (2).
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping

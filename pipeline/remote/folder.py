@@ -1,7 +1,5 @@
 """A remote store in a mounted folder: file://."""
 
-from __future__ import annotations
-
 import contextlib
 import stat
 import uuid

@@ -1,7 +1,5 @@
 """A remote store over HTTP, Bazel's cache protocol: GET, HEAD, PUT of `ac/…` and `cas/…`."""
 
-from __future__ import annotations
-
 import base64
 import urllib.request
 from collections.abc import Callable, Iterator

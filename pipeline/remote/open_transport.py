@@ -1,7 +1,5 @@
 """Create the transport of a remote store from its URL; slow imports happen on first use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 

@@ -7,8 +7,6 @@ An entry is written last, after all its blobs; the server may delete blobs. Each
 read. Missing or altered artifacts are made here and sent again. No failure of a remote store fails a run.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import secrets

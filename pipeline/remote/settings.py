@@ -8,8 +8,6 @@ FIRMLINE_REMOTE_HOST        `name` or `name:port`: the host that may get the cre
                             URL, so that the author of that file cannot obtain them
 """
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import os

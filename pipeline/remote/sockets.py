@@ -1,7 +1,5 @@
 """Sockets for urllib3 that keep the limits of their exchange."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from typing import Any

@@ -1,7 +1,5 @@
 """A remote store over SFTP: ssh://. The machine's host key must be known."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import stat

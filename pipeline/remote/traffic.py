@@ -1,7 +1,5 @@
 """Amount of data that a run exchanged with the remote store."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

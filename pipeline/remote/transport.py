@@ -3,8 +3,6 @@
 An object is named `ac/<key>` or `cas/<sha256>` in every transport.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Preflight checks: stages report certain failures before the run, and again after import."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

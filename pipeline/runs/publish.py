@@ -4,8 +4,6 @@ Files are copies of artifacts, since users may change files in build/. Each file
 differs, so parallel runs and kills leave no partial file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

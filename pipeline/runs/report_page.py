@@ -1,7 +1,5 @@
 """The section of report.html about one run: how to repeat it, stages with keys, tools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape as html
 from typing import Any

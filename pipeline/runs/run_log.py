@@ -1,7 +1,5 @@
 """The log.txt of a run."""
 
-from __future__ import annotations
-
 import contextlib
 import platform
 import threading

@@ -1,7 +1,5 @@
 """One run of one recipe: find finished actions, run the others, fill the build folder."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ Later stages run on workers too, which read the shared store. The machine that d
 only the files that preflight checks and the build folder read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

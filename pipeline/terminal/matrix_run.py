@@ -1,7 +1,5 @@
 """One run of a matrix: results of its variants as a table, matrix.json, .html and .md."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

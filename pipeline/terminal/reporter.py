@@ -1,7 +1,5 @@
 """doit's reporter: a line per stage, errors on stderr, the report's table."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

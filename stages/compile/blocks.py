@@ -1,7 +1,5 @@
 """Memory regions and linker sections of a model's arenas and weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

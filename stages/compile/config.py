@@ -1,7 +1,5 @@
 """The options of the compile stage."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator

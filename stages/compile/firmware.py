@@ -3,8 +3,6 @@
 Writes firmware.elf, firmware.map and sizes.json.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

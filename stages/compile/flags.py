@@ -5,8 +5,6 @@ ABI, the target or the link, which pipeline.yaml declares; and flags that let fl
 reference's. Each flag is one word: `-DNAME=1`, not `-D NAME=1`. GCC reports unknown flags itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

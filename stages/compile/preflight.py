@@ -1,7 +1,5 @@
 """Preflight check for models that cannot fit the target by any kernel, layout or plan."""
 
-from __future__ import annotations
-
 from stages.backends.targets.spec import Target
 from stages.compile.firmware import remedy
 from stages.ir.models.least_memory import LeastMemory

@@ -1,7 +1,5 @@
 """compile: emitted C and the target's runtime -> an ELF file, a map file and sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

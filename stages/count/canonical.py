@@ -6,8 +6,6 @@ values of the same kind: a zero point of 0 stays 0, a limit of the type stays on
 Everything else of the layer is part of the count's key.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace

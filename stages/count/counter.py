@@ -1,7 +1,5 @@
 """Counts of calls, stored as artifacts that all networks, recipes and machines share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ kernel. So the counted code is the code of a recipe, and every output byte is co
 the same run. Cycles are from the target's timing model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Run parts of a measurement in parallel, in this process or on other machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Run the stage: graph of quantize in, counts.json out."""
 
-from __future__ import annotations
-
 from stages.base import Job
 from stages.ir.graph import Graph
 from stages.tensorize.build import context_of

@@ -9,8 +9,6 @@ and layouts that tensorize considers is better, if no estimate is off by more th
 calls depend only on network and kernels, not on earlier counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Artifact: counts.json (stages.tensorize.counts), empty for targets without a counter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

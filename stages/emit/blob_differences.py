@@ -1,7 +1,5 @@
 """Why a blob of weights for one emitted network does not fit the code of another."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

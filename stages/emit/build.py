@@ -1,7 +1,5 @@
 """Run the stage: lower functions, plan arena and weights, write src/ and model.json."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +17,7 @@ from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, port_quantization, render
 from stages.emit.weights import lay_out
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph, storage_of
 from stages.lower.arena import Buffer, liveness
 from stages.lower.arena.planner import bytes_alive
@@ -28,7 +27,6 @@ from stages.lower.codegen.lower import to_c
 from stages.lower.offload.attach import folders_of
 from stages.lower.offload.c import ahead_function, program_function
 from stages.lower.offload.residence import begins, fixed_in_l1
-from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.tensorize import artifact as tensorized
 from stages.tensorize.artifact import Tensorized
@@ -134,7 +132,7 @@ def largest(*scratch: Mapping[str, int]) -> dict[str, int]:
 
 def _placed(
     contents: Contents,
-    constants: Mapping[str, np.ndarray],
+    constants: Mapping[str, Array],
     idle: frozenset[int],
     config: EmitConfig,
     target: Target,
@@ -205,7 +203,7 @@ def _what_helps(tensorized_model: Tensorized, alive: Sequence[Buffer], may_strea
     return f"what may help: {'; '.join([*options, 'a smaller image or fewer channels in this layer'])}"
 
 
-def _constants(graph: Graph, tensorized_model: Tensorized) -> tuple[dict[str, np.ndarray], dict[int, list[str]]]:
+def _constants(graph: Graph, tensorized_model: Tensorized) -> tuple[dict[str, Array], dict[int, list[str]]]:
     """Return constants by key, and the keys that each layer reads.
 
     Packed constants come first, in the order of the layers, then constant tensors that layers read as data.

@@ -1,7 +1,5 @@
 """Options of the emit stage."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

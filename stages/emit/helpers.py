@@ -1,7 +1,5 @@
 """Helpers in model.h: conversions of inputs and outputs to real numbers, class names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ in the `include` folders of the kernel folder, then in the shared headers. The c
 so no -I is needed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The model for templates: address and C name of tensors, constants and scratch."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

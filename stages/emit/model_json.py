@@ -1,7 +1,5 @@
 """The description of the emitted sources: model.json."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 With one region for the arena and one for the weights there is no choice; the linker then checks whether they fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
@@ -13,12 +11,12 @@ from stages.backends.targets.memory_rules import MemoryRule
 from stages.backends.targets.spec import Target
 from stages.base import StageError
 from stages.emit.weights import Weights, divide_constants, lay_out
+from stages.ir.arrays import Array
 from stages.lower.arena import Plan, plan
 from stages.lower.arena.planner import lower_bound
 from stages.lower.arena.regions import RegionCapacity, RegionOverflowError, divide
 from stages.lower.arena.rules import Contents, Ruled, apply_rules
 from stages.lower.arena.traffic import arena_traffic, reads_of_weights
-from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.stage_error import DoesNotFit
 
@@ -70,7 +68,7 @@ class Placer:
     def __init__(
         self,
         contents: Contents,
-        constants: Mapping[str, np.ndarray],
+        constants: Mapping[str, Array],
         idle: frozenset[int],
         alignment: int,
         target: Target,

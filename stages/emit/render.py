@@ -1,7 +1,5 @@
 """Render the files of src/ from templates, and describe them in model.json."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOENT

@@ -1,7 +1,5 @@
 """Compiler requirements of the emitted C: a core's sources compile for it only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Content of model_reset()."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.emit.model import Model

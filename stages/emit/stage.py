@@ -1,7 +1,5 @@
 """emit: scheduled TIR and packed weights -> a folder of self-contained C."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

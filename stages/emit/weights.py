@@ -1,14 +1,12 @@
 """Layout of the weights: each constant once, at an aligned offset, in its region."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stages.ir.arrays import Array
 from stages.lower.arena.planner import round_up
 from stages.lower.arena.regions import RegionCapacity, RegionOverflowError
-from stages.support.lazy import np
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Weights:
 
 
 def lay_out(
-    constants: Mapping[str, np.ndarray], alignment: int, region: str = "", *, start: int = 0, separate: bool = False
+    constants: Mapping[str, Array], alignment: int, region: str = "", *, start: int = 0, separate: bool = False
 ) -> Weights:
     """Lay out constants in order, at multiples of `alignment`, after `start` zero bytes.
 
@@ -49,7 +47,7 @@ def lay_out(
 
 
 def divide_constants(
-    constants: Mapping[str, np.ndarray],
+    constants: Mapping[str, Array],
     capacities: Sequence[RegionCapacity],
     reads: Mapping[str, int],
     fixed: Mapping[str, str],
@@ -93,7 +91,7 @@ class _Group:
     region: str
 
 
-def _equal(constants: Mapping[str, np.ndarray], fixed: Mapping[str, str]) -> list[_Group]:
+def _equal(constants: Mapping[str, Array], fixed: Mapping[str, str]) -> list[_Group]:
     """Group constants of equal content and region.
 
     Constants without a rule join a group with a rule.
@@ -130,7 +128,7 @@ def _first_fit(
     return home
 
 
-def _content(array: np.ndarray) -> bytes:
+def _content(array: Array) -> bytes:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 

@@ -1,7 +1,5 @@
 """Build the Relax module of a TFLite file: `main` calls one private function per operator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tflite

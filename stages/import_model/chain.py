@@ -4,8 +4,6 @@ Tensors get the name of their part as prefix. Between two parts there may be a r
 and a requantization, as small files of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod

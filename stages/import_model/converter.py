@@ -5,8 +5,6 @@ data tensors become parameters, its constants stay inside. Conversions that TVM 
 reference kernels, are overridden; each override says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators that only move data, where TVM 0.27 lacks them or differs from the reference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

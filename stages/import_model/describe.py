@@ -1,7 +1,5 @@
 """tensors.json: tensors and operators of the imported file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -9,8 +9,6 @@ depthwise_conv.cc and fully_connected.cc. Weights with one scale take symmetric 
 channel take asymmetric inputs; FULLY_CONNECTED has an option.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

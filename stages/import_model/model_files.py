@@ -1,7 +1,5 @@
 """The files of a recipe's model: content, and action inputs of stages that read them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ TVM's converter knows about 200 operators, but computes some of them in float on
 the operators of stages.ir.operators: as quantize(op(dequantize(x))), as data movement, or in float32 only.
 """
 
-from __future__ import annotations
-
 from stages.ir.model_info import ModelInfo, OperatorInfo
 from stages.ir.naming import tensor_names
 from stages.ir.operators.declaration import CUSTOM

@@ -1,7 +1,5 @@
 """Float32 TRANSPOSE_CONV as one Relax convolution whose channels hold the output phases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -5,8 +5,6 @@ only the image, but TVM and later stages would loop over all padding. TVM gets t
 output sees the same elements.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Names of tensors and operators in messages."""
 
-from __future__ import annotations
-
 from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
 from stages.support.messages import escape
 

@@ -1,7 +1,5 @@
 """Apply the layout plan: rewrite functions, insert transforms, rebuild `main`."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

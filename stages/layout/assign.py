@@ -11,8 +11,6 @@ tensor with the same bytes in both layouts (one channel, or one pixel) is never 
 reshape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod

@@ -4,8 +4,6 @@ Operators are nodes, and the two sides are the layouts NHWC and NCHW. A tensor c
 all its readers are on one side.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable, Iterable
 

@@ -5,8 +5,6 @@ renumbered, and constants next to data are transposed at build time. Weights of 
 kernels pack them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stage layout: write a Relax module with layouts, and layouts.json that explains them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ Nagel et al., arXiv:1906.04721, section 4.2: with W' the weights that the intege
 (W' - W) * E[x] on average over samples and positions. E[x] is the mean input, padding zeros included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import prod
 

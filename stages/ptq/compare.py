@@ -1,7 +1,5 @@
 """Compare a quantized network with the float one: classes, SNR per layer, saturation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Options of the ptq stage."""
 
-from __future__ import annotations
-
 from stages.base import StageConfig
 from stages.quantize.options import QuantizeOptions
 

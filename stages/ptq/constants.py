@@ -1,7 +1,5 @@
 """Integer constants of a float network: weights with dynamic-range quantization."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Calibration and evaluation samples, from files or random."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,6 +7,7 @@ from math import prod
 from pathlib import Path
 
 from stages.base import StageError, error_at
+from stages.ir.arrays import Array
 from stages.ir.model_info import ModelInfo, TensorInfo
 from stages.ir.samples.encoding import decoded, stored_as
 from stages.ir.samples.files import Port, inferences_in, read_inferences, read_labels
@@ -32,7 +31,7 @@ class Sample:
     first: the sample begins a sequence, so the network's state is reset before it.
     """
 
-    inputs: tuple[np.ndarray, ...]
+    inputs: tuple[Array, ...]
     name: str
     label: int | None = None
     first: bool = True

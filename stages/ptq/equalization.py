@@ -6,8 +6,6 @@ Through Weight Equalization and Bias Correction" (arXiv:1906.04721), section 4.1
 channel in both layers, s = sqrt(r1 / r2) makes the ranges equal, so that one scale for all channels fits each.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Here the operator reads and writes the integers directly. The scale of its outpu
     free      from the range on the calibration data (all others)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

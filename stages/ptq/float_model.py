@@ -1,7 +1,5 @@
 """Prepare the float network for quantization: one normalized graph in float32."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.base import StageError

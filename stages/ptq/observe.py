@@ -1,7 +1,5 @@
 """Run a float network on samples and record the value range of each tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

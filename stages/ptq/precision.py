@@ -1,7 +1,5 @@
 """The precision of each operator: the recipe's types, and the exceptions of its rules."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

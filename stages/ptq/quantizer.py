@@ -3,8 +3,6 @@
 The library identifies tensors by name, but names need not be unique: it gets a file with numbers as names.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

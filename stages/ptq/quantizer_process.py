@@ -3,8 +3,6 @@
 Reads a line of JSON (`stages.ptq.quantizer.request`) and the float model; writes the quantized model to stdout.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Run the stage: calibrate, quantize, compare with the float network."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

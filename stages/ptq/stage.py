@@ -4,8 +4,6 @@ Runs before import if a recipe has `quantize: {mode: calibrate, …}`. Artifact:
 reads instead of the recipe's model, and ptq.json (stages.ptq.summary).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar

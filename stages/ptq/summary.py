@@ -11,8 +11,6 @@
 - a layer that stays float has null for scale, low, high and clipped
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any

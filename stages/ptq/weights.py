@@ -1,7 +1,5 @@
 """Weights and biases of a float network, changed by output or input channel."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -4,8 +4,6 @@ Each function names the C++ expression that it follows; tests compare with LiteR
 variants. float32 steps are explicit, because they are visible in the outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of every integer graph."""
 
-from __future__ import annotations
-
 from stages.ir.graph import Graph
 from stages.ir.operators.floats import Float
 

@@ -5,8 +5,6 @@ requantizations are exact, and one such channel would exclude a whole layer from
 at build time.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier

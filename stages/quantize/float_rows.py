@@ -1,7 +1,5 @@
 """The rows of its inputs that a float operator needs for a row of its output."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import relax

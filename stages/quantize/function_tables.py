@@ -4,8 +4,6 @@ ELU, EXP, GELU and LOG are float32 look-up tables in LiteRT too (LUTPopulate). A
 point, SQRT in float32 without rounding, NEG on the raw integers (elementwise.cc, neg.cc).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import erfc, pi, sqrt
 from typing import Any

@@ -1,7 +1,5 @@
 """Interpolation tables for functions of 16-bit activations, equal to LiteRT's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

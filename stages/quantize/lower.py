@@ -1,7 +1,5 @@
 """Lower the Relax module of the stage layout to the integer graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -5,8 +5,6 @@ QuantizeLinear they are float32 sums, each with its own error. Layers scale the 
 round once. `stages.verify.near_ties` has the bound within which ONNX Runtime may give the neighbouring value.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import asdict

@@ -7,8 +7,6 @@ from below and from above. If no 32-bit multiplier is within all bounds, the bre
 `steps` (stages/ir/layers/rounding.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ stages.ir.layers.rounding are tried. Bounds may contradict each other, since flo
 half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

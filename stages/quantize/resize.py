@@ -1,7 +1,5 @@
 """Source positions of RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, as in the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil, floor
 

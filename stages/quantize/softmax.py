@@ -1,7 +1,5 @@
 """Tables of exponentials for SOFTMAX: gemmlowp's exp_on_negative_values of 256 differences."""
 
-from __future__ import annotations
-
 from math import floor
 
 import numpy as np

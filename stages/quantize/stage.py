@@ -1,7 +1,5 @@
 """Stage quantize: from QDQ Relax to the integer graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.targets.spec import Target

@@ -6,8 +6,6 @@ stages.quantize.function_tables), and 16-bit fixed point (HARD_SWISH). All multi
 of scales.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Append layers, tensors and constants to an integer graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

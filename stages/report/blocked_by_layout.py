@@ -1,7 +1,5 @@
 """Layers that use a generic kernel because their layout excludes the target's own kernels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Board section of a report: title, clock, and memory addresses in the simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

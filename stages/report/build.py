@@ -3,8 +3,6 @@
 On publishing, the runner adds `tools` and `stages`.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Names of classes, for the elements of the network's first output."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stages.base import StageError

@@ -1,7 +1,5 @@
 """Cycles of a target with accelerator: measured by unit, predicted, as a timeline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimated cycles, time and energy: `estimated_cycles` of report.json, and its text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Milliseconds of an inference and its layers: measured, simulated or estimated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

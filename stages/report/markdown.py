@@ -1,7 +1,5 @@
 """report.json as a Markdown page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.report.advice.advise import advice_line, few

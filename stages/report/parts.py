@@ -1,7 +1,5 @@
 """Instructions of each part of a chain: the front end, networks and smoothed scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

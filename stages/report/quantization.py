@@ -1,7 +1,5 @@
 """Results of the stage ptq, with the accuracy of the firmware."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -9,8 +9,6 @@ All layers have one scale, the square root of the magnitude, so that small range
 bars, to fit narrow pages.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

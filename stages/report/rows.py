@@ -1,7 +1,5 @@
 """Rows of the layer table and lines of the summary, for the terminal and the pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.report.audio.text import audio_lines

@@ -3,8 +3,6 @@
 Writes report.json, pages in HTML and Markdown, a timeline, and the terminal's table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Layers that run by rows: their savings and costs, and each streamed group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ dma         ## #  ##      #
             +--------+--------+--------     cycles
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Estimate the first inference's cycles, in a second run with a timing model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ clock, written when an operation ends. A line of `warn-<unit>` has no length. It
 doubtful use (`name`) `amount` times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -3,8 +3,6 @@
 See docs/maintainers/contracts.md, "Firmware harness".
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Run the stage: make the inputs, run the firmware, write its results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from math import prod

@@ -3,8 +3,6 @@
 Writes outputs, traces and instruction counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The artifact store, as stages see it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Programs and Python packages that stages depend on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

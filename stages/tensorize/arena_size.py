@@ -1,7 +1,5 @@
 """The bytes of the arena for chosen kernels."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.kernel import RowSumKernel
 from stages.ir.graph import LayerView
 from stages.ir.operators.floats import Float

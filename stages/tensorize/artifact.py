@@ -1,13 +1,12 @@
 """The artifact of the stage: plan.json, tir.json, weights.npz and the files of the graph."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph
 from stages.support.lazy import np, tvm
 from stages.tensorize.plan import TensorizePlan
@@ -26,7 +25,7 @@ class Tensorized:
     plan: TensorizePlan
     graph: Graph
     functions: Mapping[str, Any] = field(default_factory=dict)
-    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+    weights: Mapping[str, Array] = field(default_factory=dict)
 
 
 def save(artifact: Tensorized, folder: Path) -> None:

@@ -15,8 +15,6 @@ programs     Chosen -> Chosen       plan the accelerator's memory and a program 
 packing      Chosen -> Tensorized   pack constants, lower functions, write the plan
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path

@@ -7,8 +7,6 @@ Costs are estimates: only the resulting graph is counted (stages.count). Counts 
 others would not be comparable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Options of the tensorize stage."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

@@ -7,8 +7,6 @@ rom        signature -> variant -> [bytes of the layer, names of the code sectio
 sections   bytes of these sections
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Variables are minimized out one after the other, those with small tables first. 
 tables stay small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod

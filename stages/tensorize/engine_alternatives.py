@@ -5,8 +5,6 @@ int8 and uint8 in one layer, which few kernels of the core compute. So the cost 
 one type, including the conversions (flips) of the layer's tensors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

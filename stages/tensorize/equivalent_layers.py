@@ -11,8 +11,6 @@ Costs are as in kernel selection, within the recipe's arena limit. An accelerato
 Layers that a rule of the recipe matches stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import fsum

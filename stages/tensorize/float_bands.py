@@ -1,7 +1,5 @@
 """Relax functions of float operators on a band: few rows, no padding above and below."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import relax

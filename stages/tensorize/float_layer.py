@@ -4,11 +4,10 @@ TVM may make several functions of one operator. They become the layer's steps, c
 between them are scratch of the layer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
+from stages.ir.arrays import Array
 from stages.support.lazy import ir, np, relax, tvm
 from stages.tensorize.float_product import SCALAR, FloatUnit
 from stages.tensorize.float_schedule import schedule_float
@@ -21,7 +20,7 @@ class FloatLowering:
 
     functions: dict[str, Any] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
-    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
 
 
 def lower_float(function: Any, name: str, unit: FloatUnit = SCALAR) -> FloatLowering:

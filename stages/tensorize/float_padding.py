@@ -11,8 +11,6 @@ either sign to another number changes nothing. Skipping these products therefore
                         sum[i] += ...                   the middle of the image (TVM's LoopPartition)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.support.lazy import ir, tirx, tvm_ffi

@@ -8,12 +8,11 @@ Within a block each value of `data` is used for all columns, each value of `weig
 convolutions and pooling have no such pair of axes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stages.ir.arrays import Array
 from stages.support.lazy import np, tirx
 
 BLOCKS: tuple[tuple[int, int], ...] = (
@@ -82,7 +81,7 @@ class Packing:
         column = index[self.axis]
         return [column // self.width, *index[: self.axis], *index[self.axis + 1 :], column % self.width]
 
-    def pack(self, array: np.ndarray) -> np.ndarray:
+    def pack(self, array: Array) -> Array:
         """Return the constant as the scheduled function reads it."""
         columns = np.moveaxis(array, self.axis, 0)
         panels = columns.reshape(-1, self.width, *columns.shape[1:])

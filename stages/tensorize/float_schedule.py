@@ -20,8 +20,6 @@ order of additions in a sum never changes.
 Padding is no copy of the image: sums skip it (stages.tensorize.float_padding).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from typing import Any

@@ -5,8 +5,6 @@ vectorizes exists twice in C; the other functions with float arithmetic are comp
 (stages/backends/kernels/include/float_vectors.h).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.support.lazy import tirx, tvm_ffi

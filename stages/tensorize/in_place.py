@@ -1,7 +1,5 @@
 """Layers whose output may overlay an input that nothing reads afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,17 +1,15 @@
 """Lower layers to scheduled TIR, each once for all passes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import Layer, LayerView, storage_of
 from stages.lower.codegen.layers import scratch_of
 from stages.lower.codegen.lower import to_c
-from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.tensorize.float_bands import band_function
 from stages.tensorize.float_product import FloatUnit
@@ -31,7 +29,7 @@ class Lowered:
     functions: Mapping[str, Any]
     steps: tuple[Step, ...]
     lowering: Lowering | None = None
-    constants: Mapping[str, np.ndarray] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
 
 
 class Lowerings:

@@ -4,8 +4,6 @@ While a layer runs, its live tensors and its kernel's scratch are in the arena t
 of the arena.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.kernel import Kernel

@@ -6,16 +6,14 @@ Any kernel can then read them. This saves half of the weights' ROM with 4 bits a
 costs RAM for the layer's weights while the layer runs, and some instructions for each weight.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import widen
+from stages.ir.arrays import Array
 from stages.ir.packed import bits_of, narrowed
 from stages.ir.tensor_layout import NARROW, UNPACK_INSTRUCTIONS
-from stages.support.lazy import np
 from stages.tensorize.plan import LayerPlan, Packable, Step
 from stages.tensorize.schedule import schedule
 
@@ -26,19 +24,19 @@ CODE = 100
 """Bytes of an unpacking function, on cores with 16-bit instructions."""
 
 
-def saved(packed: Mapping[str, np.ndarray]) -> tuple[int, float]:
+def saved(packed: Mapping[str, Array]) -> tuple[int, float]:
     """Return the ROM bytes that packing saves, less code, and the instructions that it costs."""
     packable = [(array, bits) for array in packed.values() if (bits := bits_of_constant(array))]
     size = sum(array.nbytes - -(-array.size * bits // 8) - CODE for array, bits in packable)
     return size, UNPACK_INSTRUCTIONS * sum(array.size for array, _ in packable)
 
 
-def widened_bytes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
+def widened_bytes(packed: Mapping[str, Array]) -> dict[str, int]:
     """Return scratch bytes by name for unpacked constants."""
     return {_scratch(key): array.nbytes for key, array in packed.items() if bits_of_constant(array)}
 
 
-def packable(plan: LayerPlan, packed: Mapping[str, np.ndarray]) -> Packable | None:
+def packable(plan: LayerPlan, packed: Mapping[str, Array]) -> Packable | None:
     """Return the effect of `narrowed_layer`, None if it changes nothing."""
     bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
@@ -51,8 +49,8 @@ def packable(plan: LayerPlan, packed: Mapping[str, np.ndarray]) -> Packable | No
 
 
 def narrowed_layer(
-    plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, np.ndarray]
-) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, np.ndarray]]:
+    plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, Array]
+) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, Array]]:
     """Return a one-step layer with its constants packed; unchanged if none can be packed."""
     bits = {key: width for key, array in packed.items() if (width := bits_of_constant(array))}
     if not bits or len(plan.steps) != 1:
@@ -78,7 +76,7 @@ def narrowed_layer(
     return plan.model_copy(update=update), new_functions, {**packed, **small}
 
 
-def bits_of_constant(array: np.ndarray) -> int:
+def bits_of_constant(array: Array) -> int:
     """Return the bits in which a constant can be packed: 1, 2 or 4; 0 if it cannot."""
     if str(array.dtype) != "int8" or array.nbytes < LEAST:
         return 0

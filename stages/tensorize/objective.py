@@ -11,8 +11,6 @@ ram     The arena gets a low limit, and speed counts within it. Each layer in tu
         limit of the recipe wins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -9,8 +9,6 @@ with each alignment that emit supports:
 Each round leaves at least one more layer unpacked, so this ends, at the latest with no packed layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

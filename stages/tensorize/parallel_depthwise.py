@@ -10,8 +10,6 @@ The first 32 channels get four rows of weights equal to their zero point, which 
 exact. Channels of an image are not neighbours in memory, so the merged layer saves copies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast

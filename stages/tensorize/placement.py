@@ -1,7 +1,5 @@
 """The pass that places tensors inside others, which saves copies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The price of ROM bytes of a layer's constants (stages.tensorize.objective)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 Networks over time have such images, (steps, 1, channels). Kernels work along rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Move, Pool2D, Tensor

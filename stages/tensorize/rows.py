@@ -1,7 +1,5 @@
 """The pass that lets layers run by rows (stages.lower.streaming)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 

@@ -1,7 +1,5 @@
 """Kernel names in the rules of a recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from stages.backends.accelerators.registry import names

@@ -4,8 +4,6 @@ TVM compares the block with the intrinsic's description and refuses if they diff
 refusal is the kernel's error: a RuntimeError with the names of kernel and layer.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Choose the kernel of a layer and its parameters: from a rule, otherwise the cheapest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

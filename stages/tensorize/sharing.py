@@ -13,8 +13,6 @@ scratch, does not grow. Inputs of a concatenation that cannot be parts are copie
 tensors that are joined twice, and tensors that would be misaligned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 

@@ -10,8 +10,6 @@ Each tensor is written in one type, and each layer reads it in one. The sum of t
 minimized (`stages.tensorize.elimination`). The model's inputs and outputs keep their types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

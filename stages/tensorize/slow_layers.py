@@ -4,8 +4,6 @@ Usual are int8 activations, int8 weights without a zero point, and a multiplier 
 Fast kernels are made for these. Other layers are exact too, so only their instructions show the difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import fsum

@@ -2,8 +2,6 @@
 
 They work in place, or need less scratch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Stage tensorize: choose kernels, pack constants, lower layers to TIR that calls kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar

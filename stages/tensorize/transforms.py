@@ -1,7 +1,5 @@
 """Remove layout transforms from a graph, and insert them where layouts differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

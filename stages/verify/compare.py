@@ -1,7 +1,5 @@
 """Difference of two arrays."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

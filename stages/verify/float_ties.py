@@ -5,8 +5,6 @@ may round differently if v / scale is within tolerance * max|v| / scale of a hal
 firmware's float differs from v. Layers downstream of such an element are not checked; all others are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The firmware does not contain `compute`, so its outputs cannot show an error. Bu
 the tests, calibration and tuning of kernels depend on it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.base import StageError

@@ -1,7 +1,5 @@
 """The integer graph as reference of an engine's own arithmetic; distance from LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -27,8 +27,6 @@ is within 2^-27 and n * 2^-31 of p, and 2^-30 / scale_y.
 Linear Resize with one scale: four products of numbers below 2^8 and exact shares, so 16 * u * 2^8 is enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

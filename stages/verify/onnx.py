@@ -1,7 +1,5 @@
 """Check networks from ONNX against ONNX Runtime: end to end, if necessary by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ A QuantizeLinear after float layers reads floats that the firmware has within `t
 near ties only, the graph continues with the firmware's integers.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

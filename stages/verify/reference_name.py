@@ -1,7 +1,5 @@
 """Short name of the reference, for messages."""
 
-from __future__ import annotations
-
 
 def reference_name(described: str) -> str:
     """Return "ONNX Runtime" or "LiteRT" for a reference's description, as in verify.json."""

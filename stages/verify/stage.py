@@ -1,7 +1,5 @@
 """The verify stage."""
 
-from __future__ import annotations
-
 import json
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Compare an incremental network with the network over the whole window."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

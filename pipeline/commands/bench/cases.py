@@ -1,7 +1,5 @@
 """Cases of the suite: one per row and target, or the reason for skipping it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

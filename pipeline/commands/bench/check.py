@@ -3,8 +3,6 @@
 A stored figure is stale if today's is much lower or other kernels were measured. A stale figure hides a regression.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

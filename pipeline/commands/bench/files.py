@@ -1,7 +1,5 @@
 """Write a result file that the user named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

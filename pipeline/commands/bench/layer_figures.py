@@ -1,7 +1,5 @@
 """Figures of `doit bench suite=layers`, and docs/layers.json, which stores them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

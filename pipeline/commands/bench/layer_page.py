@@ -1,7 +1,5 @@
 """Tables of `doit bench suite=layers`, and the page docs/reference/layers.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median

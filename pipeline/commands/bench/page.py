@@ -1,7 +1,5 @@
 """Figures as Markdown: a page, and the sections of docs/reference/figures.md and README.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ratios that suite.yaml lists: instructions of two networks, ours and those of baselines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from pipeline.commands.bench.record import Record

@@ -1,7 +1,5 @@
 """Figures of a case, from its report.json, and the file docs/bench.json that stores them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields

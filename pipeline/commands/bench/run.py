@@ -3,8 +3,6 @@
 Parallel cases run in processes: TVM has state that threads would share.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 Both are for the same network on the same chip.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Rows of Firmline's own networks: their firmware is made by the recipe's stages."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from threading import Lock

@@ -1,7 +1,5 @@
 """`doit bench suite=silicon --fit`: fit timing models' open parameters to rows marked fit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of all cases, with baselines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pipeline.commands.bench.cases import Case

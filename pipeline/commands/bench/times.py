@@ -3,8 +3,6 @@
 Each run is a process with a new store. Times depend on the machine, so they are printed only.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Base of commands that list records: as columns, in full if one is named, or as JSON."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`doit operators`: list the supported TFLite operators and their types."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pipeline.commands.catalogue.listing import Listing, Record

@@ -1,7 +1,5 @@
 """Compare two reports: totals, and layers matched by name, the largest changes first."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

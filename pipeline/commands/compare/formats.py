@@ -1,7 +1,5 @@
 """Formats of a comparison: terminal, Markdown, HTML page, JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

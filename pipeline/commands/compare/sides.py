@@ -1,7 +1,5 @@
 """The sides of `doit compare`: report file, recipe, recipe on a target, git revision."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Compare an evidence folder with the files of today."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

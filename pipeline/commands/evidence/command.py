@@ -1,7 +1,5 @@
 """`doit evidence`: arguments and output."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pipeline.commands.command import JSON, Command, command_option, single_recipe, variables

@@ -1,7 +1,5 @@
 """Run a recipe and write its evidence folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

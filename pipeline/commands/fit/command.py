@@ -1,7 +1,5 @@
 """The command `doit fit`."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

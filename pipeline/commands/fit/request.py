@@ -1,7 +1,5 @@
 """Arguments of `doit fit`: the boards, and the recipe for each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The result of one board, and the order of the results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

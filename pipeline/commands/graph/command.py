@@ -1,7 +1,5 @@
 """The command `doit graph NAME`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Boxes of a recipe's stages, and of the layers of its network."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

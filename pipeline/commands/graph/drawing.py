@@ -12,8 +12,6 @@
 └─────────────────────────┘
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape as xml

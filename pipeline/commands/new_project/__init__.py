@@ -1,7 +1,5 @@
 """`doit init FOLDER`: create a project with a recipe that runs."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

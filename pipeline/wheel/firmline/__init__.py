@@ -4,8 +4,6 @@ In a clone, this package lies in one of these folders. Importing it adds the mod
 of this process.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

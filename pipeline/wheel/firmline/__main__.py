@@ -1,7 +1,5 @@
 """The command `firmline`, or `python -m firmline`: the same as `doit` in a project."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import firmline  # noqa: F401 - adds pipeline to the path

@@ -1,7 +1,5 @@
 """Firmline's commands for plain doit, such as `explain`: entry points of pyproject.toml."""
 
-from __future__ import annotations
-
 from doit.cmd_base import Command
 
 from firmline.__main__ import main

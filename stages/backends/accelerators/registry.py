@@ -1,7 +1,5 @@
 """Find accelerators: packages of `stages/backends/accelerators` with an ACCELERATOR class."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path

@@ -7,8 +7,6 @@ consecutively. With fewer axes, the last one is channels, and all others togethe
     the first rows, [0, 4)                                           read [0, 5), and one row of padding above
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

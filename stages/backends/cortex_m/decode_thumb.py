@@ -4,8 +4,6 @@ Armv7-M Architecture Reference Manual, A7.7; IT blocks: A7.3. MVE, VPT blocks an
 Architecture Reference Manual, B5 and C2.4.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Identify the chip: compare its identification numbers with the target's."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stages.backends.hardware.gdb import Gdb, GdbError

@@ -1,7 +1,5 @@
 """GDB as a subprocess with its machine interface (MI), connected to one board."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

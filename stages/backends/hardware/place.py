@@ -1,7 +1,5 @@
 """Address of a board's GDB server: `gdb://localhost:3333`."""
 
-from __future__ import annotations
-
 import re
 
 _PLACE = re.compile(r"gdb://(?P<server>[A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})")

@@ -4,8 +4,6 @@ The program stops when it needs its host (stages/backends/harness/debugger.c), s
 is needed. Its files are in a folder, as with a simulator.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket

@@ -1,7 +1,5 @@
 """Host side of harness/debugger.c: files for a program that stops at each request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import BinaryIO
 

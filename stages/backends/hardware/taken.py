@@ -1,7 +1,5 @@
 """One lock for each board, so that only one process of this machine uses it at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

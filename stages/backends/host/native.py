@@ -1,7 +1,5 @@
 """Run programs on the build machine, under Address- and UndefinedBehaviorSanitizer."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

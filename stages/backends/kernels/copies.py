@@ -1,7 +1,5 @@
 """Data movement as copies between strided views: the source of each region of the output."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """Calls of the word-copy functions: copies as rows of one function, pixels of a resize."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.backends.kernels.copies import Copy

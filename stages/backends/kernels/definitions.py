@@ -12,7 +12,6 @@ Other statements of a module count for all of its definitions. Not counted are m
 annotations (except those of class fields) and imports by a string.
 """
 
-from __future__ import annotations
 import __future__
 
 import ast

@@ -4,8 +4,6 @@ Each family has C for one pixel, D16_PIXEL of include/depthwise16_clipped.h or i
 describe the rest.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +16,8 @@ from stages.backends.kernels.matrix import windows_of
 from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
 from stages.backends.kernels.windows import whole_windows
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class Depthwise16(Kernel):
             return str(error)
         return ""
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         op, lanes = view.op, self.lanes(target)
         fields = {**windows_of(view), "out_height": view.outputs[0].shape[1], "low": op.act_min, "high": op.act_max}
         return {"weights": packed_weights(view, lanes), "channels": constants(view, lanes), "fields": FIELDS.of(fields)}

@@ -1,7 +1,5 @@
 """Digest of a kernel's code. Counts of another version of the kernel are not reused."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import re

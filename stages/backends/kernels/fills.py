@@ -1,7 +1,5 @@
 """Regions of its output that a pad fills: the gaps around its copy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

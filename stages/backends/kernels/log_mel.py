@@ -1,7 +1,5 @@
 """FFT tables of log-mel kernels with butterflies in lanes (include/log_mel_lanes.h)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.arithmetic.mel import digit_reversed, radices, sines

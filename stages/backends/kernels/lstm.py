@@ -1,13 +1,12 @@
 """LSTM on int8: code that the kernels of all families share (include/lstm_image.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -37,7 +36,7 @@ class Lstm8(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         """Pack the constants. The biases include the zero points."""
         op, chunk = view.op, self.chunk(target)
         weights = {name: view.constant(f"{name}_weights") for name in ("input", "recurrent")}
@@ -98,7 +97,7 @@ class Lstm8(Kernel):
         return float(steps * (op.units * unit_cost + 2 * (op.depth + op.units) + 100))
 
 
-def in_chunks(weights: np.ndarray, chunk: int) -> np.ndarray:
+def in_chunks(weights: Array, chunk: int) -> Array:
     """Return [4, units, depth] as [units, chunks, 4, chunk], padded with zeros."""
     padded = np.pad(weights, ((0, 0), (0, 0), (0, -weights.shape[2] % chunk)))
     return np.ascontiguousarray(padded.reshape(*weights.shape[:2], -1, chunk).transpose(1, 2, 0, 3))

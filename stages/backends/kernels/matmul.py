@@ -1,7 +1,5 @@
 """BATCH_MATMUL of int8: code that all families share (include/matmul_image.h)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +9,8 @@ from stages.backends.kernels.eight_bit import why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 PRODUCT = Structure(
     "fl_matmul_image",
@@ -63,7 +61,7 @@ class Matmul8(Kernel):
             return f"sums of {op.depth} products; this kernel is for {_DEEPEST} or fewer"
         return "" if op.shift < 0 else f"a shift of {op.shift}; this kernel is for negative shifts"
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (a, b), y = view.op, view.inputs, view.outputs[0]
         fields = {
             "rows": y.shape[-2],

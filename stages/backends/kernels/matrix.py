@@ -3,8 +3,6 @@
 Rows are output pixels (or rows of the batch), the depth is a window (or a row), columns are output channels (or units).
 """
 
-from __future__ import annotations
-
 from math import prod
 
 from stages.backends.kernels.structure import TAPS, taps

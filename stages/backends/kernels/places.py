@@ -1,7 +1,5 @@
 """Names and paths of the kernel folders, without importing them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """Pooling by rows: code that the kernels of all families share (include/pool_rows.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import groupby
 from math import prod
@@ -12,8 +10,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
 POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"))
@@ -39,7 +37,7 @@ class PoolRows(Kernel):
         met = min(count for axis in range(2) for count in taps_inside(view, axis))
         return "a window lies outside the image" if met < 1 else ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {"fields": POOL_ROWS.of({**pool_fields(view), "line": line_elements(view)})}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

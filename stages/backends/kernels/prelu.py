@@ -1,7 +1,5 @@
 """PRELU with broadcast slopes: code that the kernels of Cortex-M share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ from stages.backends.kernels.steps import why_not_steps
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -49,7 +48,7 @@ class TablePrelu(Kernel):
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
         """Return the two factors of products. Raise ValueError if there are none."""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (x, y) = view.op, (view.inputs[0], view.outputs[0])
         known = (*op.zero_points, *self.factors(view, _products(view)), op.output_zero_point, op.act_min, op.act_max)
         values = np.arange(256) + op.zero_points[0]

@@ -3,8 +3,6 @@
 Each family has C for its sums, `p16_products` of include/products16_image.h. The header describes the rest.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -14,6 +12,7 @@ from stages.backends.kernels.matrix import columns_of, pixels_of, rows_of, run_e
 from stages.backends.kernels.plan16 import FIELDS, Tile, direct_rows, plan
 from stages.backends.kernels.sixteen_bit import not_sixteen_by_eight
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
 from stages.support.lazy import np
@@ -51,7 +50,7 @@ class Products16(Kernel):
             return str(error)
         return ""
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         op, tile = view.op, self.tile(target)
         row_plan = plan(view, tile)
         alternating = row_plan.weights.reshape(-1, tile.pair, row_plan.depth).transpose(0, 2, 1)

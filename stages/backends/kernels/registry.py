@@ -4,8 +4,6 @@ A folder `stages/backends/<family>/kernels/<name>` is a package whose `__init__.
 tvm: kernels import it in `lower`. A new folder needs no other change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType

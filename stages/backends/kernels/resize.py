@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR of int8: code that the kernels of all families share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,6 +8,7 @@ from stages.backends.kernels.eight_bit import why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -46,7 +45,7 @@ class Resize8(Kernel):
             return str(error)
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         (_, _, width, channels), (_, out_height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
         fields = {"width": width, "channels": channels, "out_height": out_height, "out_width": out_width}
         tables = {name: between(view, name, self.whole) for name in ("row", "column")}
@@ -92,7 +91,7 @@ class HalvingResize(Resize8):
         return super().cost(view, params, target) * longer
 
 
-def between(view: LayerView, axis: str, whole: int) -> np.ndarray:
+def between(view: LayerView, axis: str, whole: int) -> Array:
     """Return two source indices and the weight of the second for each output `row` or `column`.
 
     int32[size, 3], with weights in `whole`ths. Raise ValueError if a weight is not a multiple of 1/`whole`.

@@ -1,7 +1,5 @@
 """Tables of int16 FFTs of a power of two, in the order in which kernels read them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -14,8 +14,6 @@ upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves
             is at least 2^(s + 8): then the result is 256 or more and is clipped (`turns_halves`)
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

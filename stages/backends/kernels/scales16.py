@@ -7,8 +7,6 @@ layers multiply in float64 and round. For these a factor is searched that gives 
 never decrease, so it suffices to compare the first total of each result.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

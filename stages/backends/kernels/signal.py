@@ -1,13 +1,12 @@
 """TFLM's signal operators on int16 frames: kernels of all families with 16-bit lanes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -49,7 +48,7 @@ class FrameKernel(Kernel):
             return f"frames of {x.bytes // frames_of(x.shape)} bytes; of several, each needs a multiple of {alignment}"
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -82,7 +81,7 @@ class Window16(FrameKernel):
             return "weights of 1 that are not contiguous"
         return super().why_not_layer(view, target)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         weights = view.constant("weights").astype(np.int32) << (self.fraction - view.op.shift)
         return {"weights": np.minimum(weights, (1 << 15) - 1).astype(np.int16)}
 
@@ -184,7 +183,7 @@ class RegisterRfft(Rfft16):
     def unit(self, target: Target) -> int:
         return 2 * self.lanes(target)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.kernels.rfft_tables import factors_in_order, first_places
 
         numbers = view.op.length // 2

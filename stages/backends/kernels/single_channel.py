@@ -1,7 +1,5 @@
 """Convolutions whose filters read one channel, as depthwise layers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

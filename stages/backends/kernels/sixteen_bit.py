@@ -1,7 +1,5 @@
 """Checks that kernels of int16 activations share."""
 
-from __future__ import annotations
-
 from stages.ir.graph import LayerView
 
 

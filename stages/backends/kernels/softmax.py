@@ -1,7 +1,5 @@
 """SOFTMAX along dense rows of 8-bit tensors: code that vector kernels share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,8 +7,8 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import logical_strides
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
 class RowSoftmax(Kernel):
@@ -29,7 +27,7 @@ class RowSoftmax(Kernel):
                 return f"the row elements of {tensor.name} are not neighbours in memory"
         return not_eight_bit(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {"exp": view.constant("exp")}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -1,13 +1,12 @@
 """SOFTMAX of int16 rows: the kernel that families with 16-bit lanes share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -37,7 +36,7 @@ class Softmax16(Kernel):
         too_long = "" if count <= _MOST_ELEMENTS else f"rows of {count} elements; the limit is {_MOST_ELEMENTS}"
         return why_not_sixteen(view) or too_long
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the lines of both tables, int32.
 
         The lower half is the start as int16, the upper half the slope.

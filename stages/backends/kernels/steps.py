@@ -1,7 +1,5 @@
 """Steps of inputs along the runs of an element-wise layer's output."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.tir.strides import broadcast_strides, logical_strides, walk
 from stages.ir.graph import LayerView
 

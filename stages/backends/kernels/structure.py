@@ -1,11 +1,10 @@
 """Constant structures of C: int32 fields, in the order of a header."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -26,7 +25,7 @@ class Structure:
         """The structure's shape as an int32 buffer."""
         return (len(self.fields),)
 
-    def of(self, values: Mapping[str, int]) -> np.ndarray:
+    def of(self, values: Mapping[str, int]) -> Array:
         """Return the structure as int32 values. Raise KeyError for missing or unknown fields."""
         if set(values) != set(self.fields):
             raise KeyError(f"{self.name}: {sorted(set(values) ^ set(self.fields))}")

@@ -1,7 +1,5 @@
 """SVDF on int8: code that the kernels of all families share (include/svdf_image.h)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,6 +8,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.lstm import in_chunks
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -47,7 +46,7 @@ class Svdf8(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         op, units = view.op, view.outputs[0].shape[1]
         feature = view.constant("feature")
         feature = np.pad(feature, ((0, -len(feature) % 4), (0, 0)))

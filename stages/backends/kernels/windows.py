@@ -7,8 +7,6 @@
                                          1       2                  whole_windows: range(1, 3)
 """
 
-from __future__ import annotations
-
 from stages.ir.graph import LayerView
 
 

@@ -4,8 +4,6 @@ For cores whose C library copies byte by byte or has a high cost per call. The c
 unaligned words.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import gcd, prod
@@ -28,6 +26,7 @@ from stages.backends.kernels.copy_calls import calls_of, resized
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.support.lazy import np
@@ -160,7 +159,7 @@ class WordMove(WordCopies):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return _why_not_moved(view) or self.why_not_copies(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         tables = ("rows", "columns") if view.op.kind == RESIZE else ()
         return {key: np.array(view.op.params[key], np.int32) for key in tables}
 

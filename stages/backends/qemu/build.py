@@ -5,8 +5,6 @@ run that needs it builds it. The plug-in declares QEMU's interface by hand, so e
 to pass a self-test before it is used.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

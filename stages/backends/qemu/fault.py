@@ -1,7 +1,5 @@
 """Turn the output of a faulting firmware, plug-in or QEMU into cause and source line."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Memory of a QEMU machine, read from its monitor, for errors about a wrong memory map."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 simulate artifact.
 """
 
-from __future__ import annotations
-
 import bisect
 import shutil
 import sys

@@ -3,8 +3,6 @@
 Cortex-M: a machine with semihosting. AArch64: a static program in user mode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

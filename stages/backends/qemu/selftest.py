@@ -1,7 +1,5 @@
 """Test a new plug-in with a loop of known length on QEMU, without a cross compiler."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

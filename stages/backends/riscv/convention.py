@@ -1,7 +1,5 @@
 """The calling convention of RISC-V, for generated assembly of RV32 and RV64."""
 
-from __future__ import annotations
-
 from stages.backends.tiles.program import Convention, RegisterClass
 
 _X = (*(f"a{i}" for i in range(8)), *(f"t{i}" for i in range(7)), *(f"s{i}" for i in range(12)))

@@ -3,8 +3,6 @@
 The RISC-V Instruction Set Manual, volume I.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache

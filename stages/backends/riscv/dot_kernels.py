@@ -9,8 +9,6 @@ A plug-in names the declaration of its instructions:
     FOLDER = KernelFolder(__file__, kernels=(Gemm,), needs=("acme",), generate=Gemm.generate)
 """
 
-from __future__ import annotations
-
 from pathlib import Path, PurePath
 from typing import ClassVar
 

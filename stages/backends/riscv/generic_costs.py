@@ -1,7 +1,5 @@
 """Costs of the portable kernels on RISC-V, in instructions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from stages.backends.generic.kernels.generic.costs import CopyCosts, GenericCosts, ProductCosts

@@ -4,8 +4,6 @@ For tests of kernels and for measuring their cost. The C side includes `bench.h`
 counts instructions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

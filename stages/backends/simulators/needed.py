@@ -1,7 +1,5 @@
 """Check that a target's simulator has the target's accelerator."""
 
-from __future__ import annotations
-
 from stages.backends.targets.spec import Target
 from stages.support.messages.stage_error import StageError
 

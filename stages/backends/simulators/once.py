@@ -1,7 +1,5 @@
 """Build something into a cache once, also if several processes need it at the same time."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import shutil

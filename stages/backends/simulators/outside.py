@@ -1,7 +1,5 @@
 """The interface of a plug-in's simulator: object SIMULATOR in a module that targets name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path

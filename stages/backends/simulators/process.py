@@ -1,7 +1,5 @@
 """Run a process with limits, and keep its output and the reason why it ended."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Run a program on a target's simulator: Spike, QEMU, or the build machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module

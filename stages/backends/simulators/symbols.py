@@ -1,7 +1,5 @@
 """Source places of addresses in a firmware."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stages.backends.targets.spec import Target

@@ -3,8 +3,6 @@
 An accelerator has its own memory, which the DMA engine fills.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clock frequencies in YAML: Hz, or a number with a unit, such as 180M."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field

@@ -6,8 +6,6 @@
 Mappings are merged, anything else is replaced, `null` leaves a key out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ compile stage passes the names of these sections to the emitted sources. Weights
 read-only one; start-up code copies them, like .data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from pathlib import Path
 from string import Template

@@ -3,8 +3,6 @@
 Recipes go through `pipeline`, which reports mistakes in the files with line and column; this expects valid ones.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from math import inf

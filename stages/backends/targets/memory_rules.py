@@ -1,7 +1,5 @@
 """A recipe's memory rules: regions for buffers, weights and the stack."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 

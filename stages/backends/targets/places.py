@@ -1,7 +1,5 @@
 """Files of plug-ins that a target uses: kernels, accelerators, simulators, their plug-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

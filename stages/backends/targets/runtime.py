@@ -12,8 +12,6 @@ family changes nothing else. A family that runs on boards has for these
 FAULTS is a name, so that a simulation's key has no code of another family.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """RISC-V vectors in ISA strings: `rv32imac_zve32x_zvl256b`, `rv64gcv`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

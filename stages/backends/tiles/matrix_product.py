@@ -22,8 +22,6 @@ Arguments of the function, in this order:
     fields    int32 FIELDS
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Constants in the order in which matrix products by tiles read them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.backends.generic.kernels.generic import packing as generic

@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED as matrix products by tiles, for any instruction set."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -20,9 +18,9 @@ from stages.backends.tiles.product_sizes import (
     row_of,
     windows_fields,
 )
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
-from stages.support.lazy import np
 
 
 class TileProduct(Kernel):
@@ -54,7 +52,7 @@ class TileProduct(Kernel):
             return f"{op.groups} groups; this kernel supports one"
         return "" if rounding_of(view) else "a multiplier of 1/4 or more that rounds once"
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.tiles import product_constants
 
         blocks, op, offset = self.blocks(view, params, target), view.op, INT8_OFFSET[view.outputs[0].dtype]

@@ -7,8 +7,6 @@
 Remaining rows have separate blocks, `..._rest`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.eight_bit import weight_zero_point

@@ -1,7 +1,5 @@
 """Sizes of matrix products by tiles: rows, blocks of columns, gathered windows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET

@@ -3,8 +3,6 @@
 Reads silicon.json, which `doit bench suite=silicon` writes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

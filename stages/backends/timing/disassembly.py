@@ -1,7 +1,5 @@
 """The instructions of a linked firmware, read with the objdump of its toolchain."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

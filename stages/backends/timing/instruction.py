@@ -1,7 +1,5 @@
 """One decoded instruction, with the facts that timing models use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -4,8 +4,6 @@ Records of `struct cycles_record` in stages/backends/simulators/cycles/cycles.h,
 lie.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ stages/backends/simulators/cycles/cycles.h. An entry has cycles after the instru
 a jump to it, and extra cycles if it jumps, each as least, estimate and most; and extra cycles if it is predicted wrong.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Calls of the C compiler and the linker, with errors that a user can act on."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ Each object is an artifact. Its key has the text of the source with all that it 
 versions of the tools.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Name the original file of a copied kernel source in compiler errors."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Quality of kernel selection: the selected kernel against the best, all counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import fsum

@@ -3,8 +3,6 @@
 Sizes are typical of microcontrollers. Rare options are sampled as often as common ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 from random import Random

@@ -1,7 +1,5 @@
 """Instructions of each layer in a run's inferences, beside the bound for any input."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Each with version, licence, Debian package and linked objects.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 writes the page about them, and a test compares it.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import shutil

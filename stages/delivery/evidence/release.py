@@ -1,7 +1,5 @@
 """Facts about one build, for the bill of materials and the provenance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

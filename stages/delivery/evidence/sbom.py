@@ -1,7 +1,5 @@
 """Bill of materials of a firmware: CycloneDX 1.6 with its part for machine learning."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping
 from typing import Any

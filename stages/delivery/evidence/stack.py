@@ -4,8 +4,6 @@ Frames of C functions of the build come from `-fstack-usage`. Frames of assembly
 instructions that move the stack pointer. The call graph is read from the linked firmware.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

@@ -9,8 +9,6 @@ The times are those of the run. The bound holds for all inputs for which loops a
 only other branches may go other ways. `repeats` tells whether they did so in all inferences of the run.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field

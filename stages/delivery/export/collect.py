@@ -1,7 +1,5 @@
 """Content of an export from the artifacts of runs, checked against the form."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Content of all export forms: networks, uniquely named sources, facts for templates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath

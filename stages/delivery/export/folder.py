@@ -4,8 +4,6 @@
 files: {path: sha256}}.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

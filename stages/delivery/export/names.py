@@ -1,7 +1,5 @@
 """Names of an export in C and in files, and the unique names of its functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """One network of an export: description, test, and variables of its templates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Find export forms: packages with FORM in delivery/export/forms, and plug-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Render the files of an export."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

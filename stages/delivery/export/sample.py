@@ -1,7 +1,5 @@
 """Test input and expected output from the simulator's artifact, as C arrays."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

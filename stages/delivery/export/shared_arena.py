@@ -1,7 +1,5 @@
 """Arenas that networks of an export share: memory of the largest size, by region."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Start-up code, linker script and command to run an exported example in a simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

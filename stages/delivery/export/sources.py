@@ -1,7 +1,5 @@
 """Sources of an export: its networks' sources, with kernels once and unique names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

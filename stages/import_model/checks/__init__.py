@@ -9,8 +9,6 @@ LiteRT and TVM's front end rely on sound files. One module per concern: `counts`
 `values` (options and constants), `quantization`. stages.ir.operators declares the tensors and options.
 """
 
-from __future__ import annotations
-
 from stages.import_model.checks.counts import check_all_counts, check_counts, check_options
 from stages.import_model.checks.graph import check_ends, check_graph
 from stages.import_model.checks.quantization import check_quantization

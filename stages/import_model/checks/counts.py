@@ -1,7 +1,5 @@
 """Check the number of inputs and outputs, and the table of options."""
 
-from __future__ import annotations
-
 from stages.import_model.checks.types import check_bytes
 from stages.import_model.operators import operator_error
 from stages.ir.model_info import ModelInfo, OperatorInfo

@@ -1,7 +1,5 @@
 """Checks of the whole graph: it computes something from supported inputs."""
 
-from __future__ import annotations
-
 from stages.base import StageError
 from stages.ir.model_info import ModelInfo
 from stages.ir.naming import named

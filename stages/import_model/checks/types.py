@@ -1,7 +1,5 @@
 """Check types and sizes of the tensors of one operator."""
 
-from __future__ import annotations
-
 from stages.ir.model_info import TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.declaration import INTEGERS, NARROW

@@ -1,7 +1,5 @@
 """Check options, fused activations and factors, and that float constants are finite."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Errors of `incremental`: networks without a window of time, and invalid options."""
 
-from __future__ import annotations
-
 from math import prod
 
 from stages.base import StageError

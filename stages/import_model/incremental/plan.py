@@ -1,7 +1,5 @@
 """Plan the rows that each run computes and keeps, and operators on the whole window."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from math import lcm
 

@@ -1,7 +1,5 @@
 """Write the network that computes new frames, from a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

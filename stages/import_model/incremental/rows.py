@@ -10,8 +10,6 @@ A clean row depends on frames only, so row i is row i + step of the last run. Ro
 run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 An operator without a rule needs the whole window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod

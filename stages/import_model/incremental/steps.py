@@ -3,8 +3,6 @@
 `Same` computes row i from row i of each input. `Sliding` moves a window along time: convolutions, pools, slices, PAD.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

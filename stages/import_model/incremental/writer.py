@@ -1,7 +1,5 @@
 """Append operators on some rows of a graph's tensors."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any

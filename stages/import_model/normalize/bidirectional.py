@@ -7,8 +7,6 @@ Each direction keeps its states.
 LiteRT's merged LSTM mixes up several sequences if time is not the first axis; its separate results are as here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

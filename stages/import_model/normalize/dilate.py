@@ -7,8 +7,6 @@ side. Padding p of the first operator minus crop c of the last one is the convol
       = x padded by p - c, convolved with dilation d
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The steps of normalization, and the notes for the user about each change."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Keras writes a flatten as SHAPE, STRIDED_SLICE, PACK and RESHAPE; only the RESHAPE remains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """One graph of a TFLite file, with composites replaced by their operators, for writing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ third input, and a result equal to x, as every operator has one:
 A variable that is never written becomes a constant.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

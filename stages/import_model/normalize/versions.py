@@ -5,8 +5,6 @@ each kernel set. The reference list lags behind the list of the usual kernels, a
 file is written with the newest version of the reference list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A condition is known if it follows from constants and from shapes, which are fix
 an axis is 1.
 """
 
-from __future__ import annotations
-
 import onnx
 from onnx import helper
 

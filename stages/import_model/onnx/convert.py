@@ -1,7 +1,5 @@
 """Convert an ONNX graph operator by operator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

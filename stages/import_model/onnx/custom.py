@@ -3,8 +3,6 @@
 See stages.ir.operators.plugins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

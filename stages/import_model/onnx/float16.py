@@ -4,8 +4,6 @@ Cores without half-precision arithmetic can run them. ONNX Runtime has no float1
 float32 and back around each operator. The float32 network rounds less, and verify compares with it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnx

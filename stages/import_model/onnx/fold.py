@@ -1,7 +1,5 @@
 """Evaluate operators on constants during import."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

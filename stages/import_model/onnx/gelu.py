@@ -1,7 +1,5 @@
 """Fuse Gelu as exporters write it for old opsets: x * (1 + erf(x / sqrt(2))) / 2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import sqrt
 

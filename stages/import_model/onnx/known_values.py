@@ -1,7 +1,5 @@
 """Small values of an ONNX graph that follow from constants and shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Inline local functions of an ONNX file, which torch exports for modules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import onnx

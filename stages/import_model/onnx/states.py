@@ -3,8 +3,6 @@
 READ_VARIABLE gives the input its value. ASSIGN_VARIABLE stores the output at the end of the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of ONNX constants."""
 
-from __future__ import annotations
-
 from onnx import TensorProto, numpy_helper
 
 from stages.base import StageError

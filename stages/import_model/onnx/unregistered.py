@@ -3,8 +3,6 @@
 Two operators that ONNX Runtime computes in any opset are accepted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import onnx

@@ -1,7 +1,5 @@
 """Bounds of fused activations, in real numbers."""
 
-from __future__ import annotations
-
 Bounds = tuple[float | None, float | None]
 
 # By name, in the order of the schema's ActivationFunctionType; None: no bound.

@@ -3,8 +3,6 @@
 Names follow gemmlowp's and TFLite's functions. Everything is computed in int64 and exact for int32 operands.
 """
 
-from __future__ import annotations
-
 from stages.ir.arrays import Array
 from stages.support.lazy import np
 

@@ -4,8 +4,6 @@ Fixed point: numbers have 15 or 31 fractional bits. Each stage of radix p first 
 MAX / p, so that sums fit; each product is rounded half up; sums that do not fit wrap.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

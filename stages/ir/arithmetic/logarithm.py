@@ -4,8 +4,6 @@ With z = 2^k * r, where r is near 2^(-1/4): ln z = k * ln 2 + ln r, and ln r is 
 gemmlowp.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.arithmetic.fixed_point import (

@@ -14,8 +14,6 @@ Frame x int16, N points of the FFT, `high(a, b)` = floor(a * b / 2**32), floors 
 `bias` holds the constant factors: scales of samples, FFT and filters. `log2` and `root` interpolate in tables.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Real multipliers as fixed-point numbers."""
 
-from __future__ import annotations
-
 from math import floor, frexp, isfinite, log2
 
 Fixed = tuple[int, int]  # (multiplier, shift)

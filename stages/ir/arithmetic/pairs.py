@@ -11,8 +11,6 @@ pairs. Multipliers near the real ones are tried, and those with the fewest diffe
 If the quotients of scales have few bits, such as 1/2 or 3/4, sums and products are exact (`Halves`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -5,8 +5,6 @@ Also the sigmoid table that LiteRT interpolates elsewhere (stages.ir.operators.i
 Qm.n has m integer and n fraction bits, m + n = 15. Everything is computed in int64 and exact for int16 operands.
 """
 
-from __future__ import annotations
-
 from math import exp
 
 import numpy as np

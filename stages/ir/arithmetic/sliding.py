@@ -1,7 +1,5 @@
 """Sliding windows: number of positions along an axis, SAME padding, views per tap."""
 
-from __future__ import annotations
-
 from stages.ir.arrays import Array
 
 Pair = tuple[int, int]

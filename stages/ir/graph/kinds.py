@@ -1,7 +1,5 @@
 """Names of layers of the integer graph in rules."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from stages.ir.operators.table import layers, plugin_operators

@@ -1,7 +1,5 @@
 """Ordered rules over layers in recipes: matching, and notes about unused rules."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from fnmatch import fnmatchcase
 from typing import Any

@@ -1,7 +1,5 @@
 """Element-wise layers on blocked tensors: computation on the memory as it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 

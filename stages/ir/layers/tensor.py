@@ -1,7 +1,5 @@
 """Tensors of the integer graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Literal

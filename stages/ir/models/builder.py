@@ -18,8 +18,6 @@ NHWC; `padding` is "same" or "valid" as TensorFlow defines them (use `pad` for e
 Wrong shapes and types raise BuildError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

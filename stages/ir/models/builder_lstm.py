@@ -1,7 +1,5 @@
 """The recurrent layers of ModelBuilder."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.arrays import Array

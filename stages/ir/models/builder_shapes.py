@@ -1,7 +1,5 @@
 """The ModelBuilder methods of operators that move or select data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Size figures of a TFLite model, from its tensors' shapes."""
 
-from __future__ import annotations
-
 import math
 
 from stages.ir.model_info import ModelInfo, OperatorInfo

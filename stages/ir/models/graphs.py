@@ -4,8 +4,6 @@ A file with several graphs has control flow only if an operator of the selected 
 are those of `schema.fbs`; offsets are checked as in `stages.ir.models.tflite_reader`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.ir.models.flatbuffer import Corrupt

@@ -1,7 +1,5 @@
 """Valid ranges of inputs that hold indices: of GATHER and similar operators, token ids."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The options of a recipe's `model: {op: NAME, …}`, from the model that checks them."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from functools import cache
 from typing import Any

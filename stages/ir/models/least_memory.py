@@ -10,8 +10,6 @@ Only operators that an output depends on count. If channels of a layer may be re
 layers may shrink as well: then nothing is known, and all bounds are 0.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A recipe's model as far as it is available without TVM, a download or a build."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from hashlib import sha256
 from importlib.util import find_spec

@@ -12,8 +12,6 @@ ranges and one weight scale per tensor, as networks published since 2018 have; t
 weights. The bytes depend on topology, dtype, seed and weight bits, not on the machine.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

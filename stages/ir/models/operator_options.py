@@ -4,8 +4,6 @@ The modules of stages.ir.operators declare the tables; field numbers are positio
 are numbers of the schema's enumerations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """One-operator models (`model: {op: conv2d, ...}`) as TFLite files."""
 
-from __future__ import annotations
-
 from stages.ir.models.builder import BuildError, ModelBuilder
 from stages.ir.models.spec import OpModel
 from stages.ir.operators.single_operator import SingleOperatorBuilder

@@ -1,7 +1,5 @@
 """Recognition of other file formats by their first bytes."""
 
-from __future__ import annotations
-
 import re
 
 from stages.support.messages.stage_error import StageError

@@ -1,7 +1,5 @@
 """Read, download or build the TFLite file of a recipe's `model:` entry."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from pathlib import Path

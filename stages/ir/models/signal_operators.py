@@ -3,8 +3,6 @@
 Planning imports this module, so it has no heavy imports.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 from pathlib import Path

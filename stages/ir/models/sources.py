@@ -1,7 +1,5 @@
 """Type of a recipe's `model:` entry: a network or a chain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stages.ir.models.chain.spec import ChainModel

@@ -1,7 +1,5 @@
 """Output shapes of an operator for a model under construction, by stages.ir.operators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ LiteRT and TVM's front end assume a valid file. On others they fail with obscure
 them and reports the fault. Field numbers are from TensorFlow Lite's `schema.fbs`, version 3.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

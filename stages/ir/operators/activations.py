@@ -1,7 +1,5 @@
 """Element-wise functions of one tensor: with 8 bits a table of 256 outputs, else float32."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import exp, expm1, inf
 from typing import Any, ClassVar, Literal

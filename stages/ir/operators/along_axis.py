@@ -1,7 +1,5 @@
 """ARG_MAX, ARG_MIN and CUMSUM: operators that walk along an axis."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView

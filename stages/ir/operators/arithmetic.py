@@ -1,7 +1,5 @@
 """Element-wise operators of two tensors that broadcast."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Axes as files number them: from -rank to rank - 1."""
 
-from __future__ import annotations
-
 from stages.ir.operators.operation import Refused, Shape, listed
 
 

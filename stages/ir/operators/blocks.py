@@ -1,7 +1,5 @@
 """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: positions in a block as batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 

@@ -1,7 +1,5 @@
 """CAST: numbers in another type; scales are ignored."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView

@@ -1,7 +1,5 @@
 """Comparisons, logic and selection, element by element."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier

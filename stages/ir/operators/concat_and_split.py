@@ -1,7 +1,5 @@
 """Operators that join tensors, or split one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import ClassVar, Literal

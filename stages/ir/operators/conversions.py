@@ -1,7 +1,5 @@
 """QUANTIZE and DEQUANTIZE: between float32 and integers, or between quantizations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Classes that declare an operator of TFLite's schema."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """FILL and ONE_HOT: tensors of few different values."""
 
-from __future__ import annotations
-
 from math import prod
 
 from stages.ir.naming import named

@@ -1,7 +1,5 @@
 """Float operators, which TVM computes."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict

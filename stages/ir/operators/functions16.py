@@ -1,7 +1,5 @@
 """Element-wise layers of 16-bit activations whose 8-bit form differs."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, rounding_divide_by_pot

@@ -1,7 +1,5 @@
 """ADD, SUB and MUL of 8 bits with halves to even, for scales whose quotients have few bits."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView

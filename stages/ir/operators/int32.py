@@ -1,7 +1,5 @@
 """Sums, products, quotients and extremes of int32 without scales."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView

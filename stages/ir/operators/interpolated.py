@@ -1,7 +1,5 @@
 """Functions of 16-bit activations, interpolated between table entries."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier

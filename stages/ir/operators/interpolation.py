@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR of 8 bits, as in LiteRT: int8 in integers, uint8 in float32."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView

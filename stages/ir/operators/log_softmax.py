@@ -1,7 +1,5 @@
 """LOG_SOFTMAX over the last axis."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot

@@ -1,7 +1,5 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM, as converted from Keras' LSTM."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """Base class of recurrent layers."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.ir.layers import Array, LayerOp, Tensor

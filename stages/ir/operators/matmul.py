@@ -1,7 +1,5 @@
 """BATCH_MATMUL: products of matrices; one of them may be constant."""
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Any, Literal
 

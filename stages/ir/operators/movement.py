@@ -1,7 +1,5 @@
 """Operators with one input and one output that move data or change its shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Softmax of 8 bits as in ONNX Runtime, also QLinearSoftmax."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView

@@ -1,7 +1,5 @@
 """Write docs/reference/operators.md: `python -m stages.ir.operators.page`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Operators that pick elements along axes by index: GATHER, TILE, MIRROR_PAD, ..."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from math import prod

@@ -4,8 +4,6 @@ The pipeline finds the modules and passes them to `stages.ir.operators.table.dec
 operator, a kind or a layer is requested that Firmline lacks.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """PRELU: x for x >= 0, else slope * x; the slopes broadcast."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier

@@ -1,7 +1,5 @@
 """FLOOR_DIV, FLOOR_MOD and NEG on raw integers, whatever their scales."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from stages.ir.layers import Array, LayerOp, LayerView

@@ -1,7 +1,5 @@
 """Recurrent layers of float32 with one state: TFLite's simple RNN, and the GRU of ONNX."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar, Literal

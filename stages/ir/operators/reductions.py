@@ -1,7 +1,5 @@
 """Reductions over axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod

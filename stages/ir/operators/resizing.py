@@ -1,7 +1,5 @@
 """Shape rule of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
-from __future__ import annotations
-
 from stages.ir.model_info import TensorInfo
 from stages.ir.naming import named
 from stages.ir.operators.operation import Operation, Refused, Shape, Table, listed

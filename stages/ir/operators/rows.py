@@ -1,7 +1,5 @@
 """Functions along the last axis."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import (

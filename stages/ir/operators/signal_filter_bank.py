@@ -3,8 +3,6 @@
 Axes before the last one are frames, in order of time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal

@@ -3,8 +3,6 @@
 Outputs that are not valid yet are 0 (TFLM: unset).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar, Literal

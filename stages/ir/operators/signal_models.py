@@ -1,7 +1,5 @@
 """Models of a single TFLM signal operator, with seeded constants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

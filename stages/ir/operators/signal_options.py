@@ -1,7 +1,5 @@
 """Options and shapes of TFLM's signal operators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

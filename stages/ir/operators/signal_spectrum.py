@@ -3,8 +3,6 @@
 Axes before the last one are frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar, Literal
 

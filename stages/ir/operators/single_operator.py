@@ -5,8 +5,6 @@ products has the deviation sqrt(depth) * rms(input) * rms(weight), and the outpu
 element-wise operators it is the range of the result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

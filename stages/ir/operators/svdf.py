@@ -1,7 +1,5 @@
 """SVDF: a fully connected layer with a memory of earlier features, of rank 1 or more."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 

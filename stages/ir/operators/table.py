@@ -3,8 +3,6 @@
 The folder's modules are imported on first use: a run with a full cache needs none.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """READ_VARIABLE and ASSIGN_VARIABLE on state tensors, made from resource variables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 

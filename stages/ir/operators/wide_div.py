@@ -1,7 +1,5 @@
 """DIV of int16, whose divisors are too many for a table of reciprocals."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.arithmetic.fixed_point import (

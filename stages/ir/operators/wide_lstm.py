@@ -1,7 +1,5 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM of int16 as in TFLM; LiteRT's kernel lacks int16."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

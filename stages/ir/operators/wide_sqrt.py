@@ -1,7 +1,5 @@
 """SQRT of int16, in float32 as in LiteRT."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from stages.ir.layers import Array, Clamped, LayerView

@@ -1,7 +1,5 @@
 """Convolutions, pools and FULLY_CONNECTED: shape rules, declarations, pool layers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar, Literal

@@ -5,8 +5,6 @@ from the kernels, and tests compare them with LiteRT's reference kernels. Arrays
 for any layout in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

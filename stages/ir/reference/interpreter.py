@@ -1,7 +1,5 @@
 """A thin, strict wrapper of LiteRT's interpreter with its reference kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 

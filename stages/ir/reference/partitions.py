@@ -5,8 +5,6 @@ tensors of the network. Operators that only its optimized kernels have are separ
 are computed by TFLM's interpreter, plug-in operators by their `reference`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -5,8 +5,6 @@ operators, limits of its kernels, constants. The child reads a line of JSON {mod
 kernels, inputs: [[tensor, type, shape], ...]} from stdin, then the model and the inputs.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

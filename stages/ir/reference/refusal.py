@@ -1,7 +1,5 @@
 """LiteRT's refusals and crashes as errors about the model's operators."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from signal import Signals

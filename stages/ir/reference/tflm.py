@@ -4,8 +4,6 @@ Each operator runs as a separate file in a separate interpreter, so that all ten
 interpreter keeps the operator's state. TFLM's kernels of one axis run once for each frame, in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from math import prod

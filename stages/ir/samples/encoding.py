@@ -1,11 +1,10 @@
 """Samples in files with another encoding than the network's input."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
+from stages.ir.arrays import Array
 from stages.ir.samples.files import Inference, Port, clipped, quantized
 from stages.support.lazy import np
 from stages.support.options.encoding import Encoding
@@ -19,7 +18,7 @@ def stored_as(port: Port, encoding: Encoding) -> Port:
     return {"name": port["name"], "dtype": encoding.dtype, "shape": port["shape"], "bytes": size, "encoded": True}
 
 
-def decoded(data: bytes | memoryview, ports: Sequence[Port], encoding: Encoding | None) -> Iterator[np.ndarray]:
+def decoded(data: bytes | memoryview, ports: Sequence[Port], encoding: Encoding | None) -> Iterator[Array]:
     """Yield the inputs of one inference in float32; `ports` describe the file's arrays."""
     at = 0
     for port in ports:

@@ -4,8 +4,6 @@
 do, and `**` does not follow links. After `MOST_LOOKED_AT` names the search fails.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

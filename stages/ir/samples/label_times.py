@@ -9,8 +9,6 @@
 Times are in seconds. A row without times labels the whole file. Recordings without a label contain no keyword.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The files that a recipe names as inputs, by paths and globs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

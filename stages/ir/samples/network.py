@@ -1,7 +1,5 @@
 """Inputs and number of classes of a network file, as in model.json."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Warnings about samples: labels that do not match, numbers with another scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import sqrt
 

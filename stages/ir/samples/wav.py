@@ -7,8 +7,6 @@ window 2            [=======]
                                               the last samples do not fill a window: dropped
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import wave

@@ -12,8 +12,6 @@ A buffer that fits nowhere goes first in the next attempt. The plan with all buf
 there is a plan if one region can hold everything, and the chosen plan has no more traffic in slow regions than this.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Apply a recipe's memory rules to the buffers and constants of a network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

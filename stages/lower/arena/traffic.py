@@ -10,8 +10,6 @@ Buffers with much traffic go to fast memory. An estimate from shapes ranks them:
 The caller writes the model's inputs once more, and reads its outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 
 from stages.ir.graph import Graph, Layer

@@ -4,8 +4,6 @@ A float32 needs up to nine digits. `_MATH` is the only list of C's mathematical 
 declaration in the emitted C, and printing fails.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 

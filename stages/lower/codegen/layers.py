@@ -4,8 +4,6 @@ A layer is one function of layers.c. If its kernel has several functions (a floa
 static, and the layer's function calls them in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ passes below stop before its calling convention, and then
     indices stay in the function, as variables
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

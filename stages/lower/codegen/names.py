@@ -1,7 +1,5 @@
 """Names of C variables: TIR's names, unique in a function, and none of C's own."""
 
-from __future__ import annotations
-
 _RESERVED = [
     "auto",
     "break",

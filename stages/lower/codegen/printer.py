@@ -4,8 +4,6 @@ Repeated operands of min and max become temporaries. A choice of which only one 
 statement. TIR without a C equivalent is an internal error, never wrong C.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

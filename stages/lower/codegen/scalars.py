@@ -1,7 +1,5 @@
 """Allocations as scalar variables, one for each element that is read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Variables for values that the C code uses in several places."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

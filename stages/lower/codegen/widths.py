@@ -5,8 +5,6 @@ variable for each address, a maximum at each comparison. Variables of type intpt
 nothing changes. Their values must fit 32 bits, because TIR's integers wrap there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.support.lazy import tirx, tvm_ffi

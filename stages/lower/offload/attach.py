@@ -1,7 +1,5 @@
 """A target's accelerator, and its data for the emitted sources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from posixpath import normpath
 

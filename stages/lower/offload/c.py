@@ -1,7 +1,5 @@
 """Print a program as C functions: the early transfers, and the layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from stages.lower.codegen.layers import LayerFunction, Text, call, wrapped

@@ -3,8 +3,6 @@
 a0 a1 a2 a3 …  and  b0 b1 b2 b3 …  become  a0 b0 a1 b1 a2 b2 a3 b3 …      one transfer for each tensor
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from stages.backends.accelerators.tiles import Tile, reads

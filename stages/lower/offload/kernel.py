@@ -1,7 +1,5 @@
 """An accelerator as a kernel: it is chosen, named by rules and explained like any other."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any

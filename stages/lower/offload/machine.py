@@ -1,7 +1,5 @@
 """The hardware that a network is planned for: engine, bytes of L1, cycles of commands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

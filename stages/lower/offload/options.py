@@ -1,7 +1,5 @@
 """The useful tiling candidates of a layer, with their cycles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

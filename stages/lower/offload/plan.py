@@ -1,10 +1,9 @@
 """Plan a network for the accelerator: tensors in L1, layers' programs, the timeline."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stages.ir.arrays import Array
 from stages.ir.graph import Graph
 from stages.lower.arena import Liveness
 from stages.lower.arena.liveness import liveness
@@ -17,7 +16,6 @@ from stages.lower.offload.residence import buffers_in_l1
 from stages.lower.offload.schedule import constants_of, gathers, program
 from stages.lower.offload.search import Planned, search
 from stages.lower.offload.timeline import Step, network_times
-from stages.support.lazy import np
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Offload:
     """
 
     programs: Mapping[int, Program] = field(default_factory=dict)
-    constants: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    constants: Mapping[int, Mapping[str, Array]] = field(default_factory=dict)
     resident: tuple[str, ...] = ()
     times: Mapping[int, Times] = field(default_factory=dict)
     timeline: tuple[Stretch, ...] = ()

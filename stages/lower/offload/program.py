@@ -4,8 +4,6 @@ A place is an offset in something with a role: `input:0`, `output:0`, `constant:
 `scratch:<name>` for a buffer in L1. Emit turns places into pointers.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """The L1 memory of a plan: resident tensors and buffers of programs, with their lifetimes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from stages.ir.graph import Graph

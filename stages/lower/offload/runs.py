@@ -5,8 +5,6 @@ NHWC, some channels      a run for each pixel
 NCHW, NCHW16c            a run for each plane, or each block of channels
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.backends.accelerators.tiles import InputRegion, Tile, extent

@@ -4,8 +4,6 @@ The solver minimizes a sum over layers, each by itself. The network's cycles are
 transfers of one layer wait for those of others. So both solutions are timed, and the faster one is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal

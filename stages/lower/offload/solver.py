@@ -6,8 +6,6 @@ subject to  each layer has one option
             at each layer the contents of L1 fit
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil

@@ -3,8 +3,6 @@
 Tiles of equal shape and border position cost the same: all of a layer, except those at its edges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -9,8 +9,6 @@ arrives while the engine reads the previous one:
     constants        w -> 0                                 one content for all tiles stays in one buffer
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

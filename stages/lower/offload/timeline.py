@@ -5,8 +5,6 @@ it is enqueued and the previous one is done; if the queue is full, the core wait
 the core waits. Engine and DMA idle if they have no command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ channel is constant, because its weights are zero, or because another set has th
 other readers have output channels in the set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """Edit graphs consistently: renumber layers, redirect readers and aliases."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Front ends of TFLM set the energies of bins outside of the filter bank to zero: 
 concatenation with zeros. The weights of these bins are zero too. So the filter bank can read the energies directly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Remove channels from a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Layers that sum over a repeated channel can read the other one alone, with the w
 the weights holds the sums:  w1 * x + w2 * x = (w1 + w2) * x.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

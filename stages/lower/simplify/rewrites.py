@@ -1,7 +1,5 @@
 """Descriptions of simplifications, for reports."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 

@@ -4,8 +4,6 @@ A rule returns the simpler graph and a description, or None if it does not apply
 the same, bit for bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

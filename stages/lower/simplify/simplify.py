@@ -1,7 +1,5 @@
 """Apply all rules to all layers until none applies."""
 
-from __future__ import annotations
-
 from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.rules import RULES, rewritten

@@ -1,7 +1,5 @@
 """The value range of every channel of the graph, from the model's inputs to its outputs."""
 
-from __future__ import annotations
-
 from stages.ir.graph import Graph
 from stages.ir.layers.channels import ValueRange
 from stages.ir.reference.integer import to_logical

@@ -17,8 +17,6 @@ New rows may also stand first, or on both sides. Nothing writes the window befor
 time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod

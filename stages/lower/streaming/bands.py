@@ -1,7 +1,5 @@
 """A layer on a band: an ordinary image of few rows, without padding above and below."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

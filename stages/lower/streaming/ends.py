@@ -1,7 +1,5 @@
 """Why a streamed group ends where it ends, and why there is none, for reports."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Literal
 

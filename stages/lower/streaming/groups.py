@@ -5,8 +5,6 @@ its candidates: all pairs of cuts, each with a few schedules. Only promising pai
 bytes decides which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

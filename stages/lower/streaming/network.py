@@ -1,7 +1,5 @@
 """A network's layers as candidates of streamed groups."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property

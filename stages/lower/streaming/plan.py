@@ -1,7 +1,5 @@
 """Streamed groups in tensorize's plan."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 from stages.ir.tensor_layout import Layout

@@ -10,8 +10,6 @@ in the last one. Padding rows below the image are appended one by one when a rea
 no reader needs (a stride leaves some out) are made when a reader has all that it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The rows of its inputs that a layer needs for the rows of its output."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from stages.ir.graph import LayerView

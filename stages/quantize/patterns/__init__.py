@@ -5,8 +5,6 @@ and layout (`stages.quantize.operator`), and appends integer layers to the graph
 this folder are loaded by themselves.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import import_module

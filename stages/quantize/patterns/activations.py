@@ -1,7 +1,5 @@
 """Element-wise functions of one tensor; with 8 bits each is a table of 256 outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Any

@@ -3,8 +3,6 @@
 Either operand may be a constant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """BATCH_MATMUL: quantize(matmul(dequantize(a), dequantize(b))), operands may be transposed."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard

@@ -1,7 +1,5 @@
 """PACK, UNPACK, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND as reshapes, transposes and slices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """Comparisons, logic, SELECT, CAST, ARG_MAX, ARG_MIN and CUMSUM: one layer each."""
 
-from __future__ import annotations
-
 from stages.ir.graph import Tensor
 from stages.ir.operators.along_axis import ArgExtreme, Cumsum
 from stages.ir.operators.casting import Cast

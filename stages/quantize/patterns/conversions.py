@@ -1,7 +1,5 @@
 """QUANTIZE and DEQUANTIZE: between float32 and 8 bits, or from one quantization to another."""
 
-from __future__ import annotations
-
 from tvm.relax.dpl import wildcard
 
 from stages.ir.graph import Dequantize, Quantize, Requantize

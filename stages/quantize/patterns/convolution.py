@@ -6,8 +6,6 @@
 Weights are dequantize(constant), possibly reshaped or transposed before or after; only their values matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """FILL as a repeated value, and ONE_HOT as a comparison and a selection."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR of the raw integers: dequantize(x) -> resize2d -> quantize."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 

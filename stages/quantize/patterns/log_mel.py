@@ -1,7 +1,5 @@
 """Firmline's operators of audio features."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.operators.log_mel import MelFeatures, log_mel_of

@@ -1,7 +1,5 @@
 """LOG_SOFTMAX: quantize(log_softmax(dequantize(x))) over the last axis."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 

@@ -1,7 +1,5 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM in integers and in float32."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Only inputs of a uint8 concatenation with another scale are computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Operands that are graph tensors or constants."""
 
-from __future__ import annotations
-
 from tvm import relax
 
 from stages.ir.graph import Quant, Tensor

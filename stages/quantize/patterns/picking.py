@@ -3,8 +3,6 @@
 With known indices: a slice if they are evenly spaced, else tables. With computed ones: GATHER and its like.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 

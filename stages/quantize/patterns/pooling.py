@@ -3,8 +3,6 @@
 Input and output have the same quantization.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from tvm.relax.dpl import is_op, wildcard

@@ -1,7 +1,5 @@
 """PRELU: max(x, 0) + slope * min(x, 0) of real numbers; the slopes may be constant."""
 
-from __future__ import annotations
-
 from tvm.relax.dpl import is_const, is_op, wildcard
 
 from stages.ir.operators.prelu import Prelu

@@ -1,7 +1,5 @@
 """UNIDIRECTIONAL_SEQUENCE_RNN and GRU in float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.ir.operators.recurrent import BIAS, GRU, HIDDEN, INPUT_WEIGHTS, RECURRENT_WEIGHTS, RNN, FloatGru, FloatRnn

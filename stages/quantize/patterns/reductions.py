@@ -1,7 +1,5 @@
 """Reductions over axes, SOFTMAX and L2_NORMALIZATION."""
 
-from __future__ import annotations
-
 from math import isclose, prod
 from typing import Any
 

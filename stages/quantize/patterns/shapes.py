@@ -1,7 +1,5 @@
 """Tensors between the layers of one operator; the file does not have them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stages.ir.graph import Layout, Move, Tensor

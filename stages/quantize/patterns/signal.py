@@ -1,7 +1,5 @@
 """TFLM's signal operators: the same arithmetic, with state tensors as memory."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

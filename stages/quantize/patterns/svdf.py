@@ -1,7 +1,5 @@
 """SVDF in integers and in float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

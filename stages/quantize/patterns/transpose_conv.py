@@ -6,8 +6,6 @@ All phases are channels of one convolution, padded with zero weights where a pha
 many multiplications, each phase is a convolution, and the results are concatenated.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

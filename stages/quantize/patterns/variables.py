@@ -1,7 +1,5 @@
 """READ_VARIABLE and ASSIGN_VARIABLE: copies from and to a state tensor."""
 
-from __future__ import annotations
-
 from stages.ir.graph import Tensor
 from stages.ir.operators.variables import Assign, Read
 from stages.quantize.operator import Operator

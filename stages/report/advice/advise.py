@@ -1,7 +1,5 @@
 """Apply the rules: at most a line for each costly layer, and one each for RAM and ROM."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The data on which rules of advice decide, and their result."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

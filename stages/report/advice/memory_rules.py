@@ -3,8 +3,6 @@
 A rule returns None unless the figures of the run prove its sentence. The first that holds gives the line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

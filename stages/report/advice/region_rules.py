@@ -1,7 +1,5 @@
 """Rule of advice about memory regions of different speed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 A rule returns None unless the figures of the run prove its sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any

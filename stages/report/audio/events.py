@@ -8,8 +8,6 @@ A detection begins with a step whose decision is 1, at the end of its samples: t
 follows another after `hold` seconds or less belongs to the same detection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Keywords: the classes whose detections count, and which labels name them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from stages.base import StageError

@@ -1,7 +1,5 @@
 """Duty cycle and charge per hour of a network that runs once per step of audio."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

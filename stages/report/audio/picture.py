@@ -7,8 +7,6 @@ score      _____/^^^^\\____________  a line for each class, the threshold dashed
            0        0.5        1 s
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """`audio` of report.json: a network's detections in recordings against their labels."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence

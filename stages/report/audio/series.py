@@ -1,7 +1,5 @@
 """Scores, decisions, features of each step of recordings, from simulator records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

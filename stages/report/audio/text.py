@@ -1,7 +1,5 @@
 """Lines about recordings for the terminal and the reports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

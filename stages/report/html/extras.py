@@ -1,7 +1,5 @@
 """Data of the page that report.json lacks: edges, first inference, pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Picture of the arena: time to the right, addresses up, a box for each buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Picture of the graph: layers in a column, arcs for tensors that skip layers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Render the page from the report and the extras."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 A test compares them with docs/glossary.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import escape
 

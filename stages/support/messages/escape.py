@@ -10,8 +10,6 @@ more than four, which would cover other text.
 JSON needs no escaping here: json.dumps makes any text valid.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Errors about operators of a model: one in detail, or several with counts and places."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The error that stages raise for mistakes that the user can correct."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

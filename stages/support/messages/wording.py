@@ -1,7 +1,5 @@
 """Parts of sentences: lists in few words, and suggestions for misspelt words."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

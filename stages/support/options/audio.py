@@ -1,7 +1,5 @@
 """The option `audio` of sample files: how WAV files become inputs."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

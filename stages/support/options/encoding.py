@@ -1,7 +1,5 @@
 """The option `encoding` of sample files: how the file stores numbers."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -7,8 +7,6 @@ Every schema uses these types and every command these functions.
     Identifier    regions of memory, the prefix of emitted C: `dtcm`, `model`
 """
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 

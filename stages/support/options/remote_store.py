@@ -1,7 +1,5 @@
 """`store:` of pipeline.yaml: the remote artifact store."""
 
-from __future__ import annotations
-
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator

@@ -1,7 +1,5 @@
 """Base of all models that are parsed from YAML: unknown keys and coercions are errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler

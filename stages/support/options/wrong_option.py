@@ -1,7 +1,5 @@
 """The first error of pydantic about options of a kernel or an accelerator, as a message."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError

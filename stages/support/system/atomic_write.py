@@ -5,8 +5,6 @@ If the process was killed, the next write of `report.json` removes it. Runs remo
 build folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

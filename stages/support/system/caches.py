@@ -1,7 +1,5 @@
 """JSON caches that are safe to delete. A damaged cache is ignored."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ Both have the same folders. Build results for this machine go to a clone's `.fir
 Nothing is written into an installed package.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parse JSON files that people or other programs may have damaged."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

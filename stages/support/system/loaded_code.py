@@ -12,8 +12,6 @@ it was compiled from these bytes (PEP 552, checked hash). Importing `stages` ins
 Stages of plug-ins may be loaded earlier. For these `note_class` records the source when the class is created.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Ownership of folders: like Git, do not load code and settings from others' folders."""
 
-from __future__ import annotations
-
 import os
 import pwd
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Check that paths with names from outside stay below a folder."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """File names in recipes: validation, location, and description of missing files."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """Run programs, and report those that cannot start or that a signal ended."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Open regular files only: a pipe or a device of that name could block forever."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -4,8 +4,6 @@ The process holds the lock of a file in its folder; the system releases it when 
 and locked under a temporary name first, so that no other process sees it unlocked.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

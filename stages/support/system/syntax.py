@@ -1,7 +1,5 @@
 """Python's parser, safe for several threads."""
 
-from __future__ import annotations
-
 import ast
 from threading import Lock
 

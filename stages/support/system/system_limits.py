@@ -1,7 +1,5 @@
 """Messages for limits of the operating system."""
 
-from __future__ import annotations
-
 import errno
 
 _LIMITS = {

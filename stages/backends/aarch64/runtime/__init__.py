@@ -1,7 +1,5 @@
 """Run-time code of AArch64: a static Linux program, counted by QEMU in user mode."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stages.backends.targets.runtime import HARNESS, POSIX, Runtime

@@ -14,8 +14,6 @@ The constants of some output channels are one block in L1. Each part is aligned 
     weights      bit planes
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -6,8 +6,6 @@ weight offset, the products; and once: normalization, and writing the outputs. I
 of input channels cost as much as full ones. The figures of the extension are assumptions (extension.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 

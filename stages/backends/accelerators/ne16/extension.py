@@ -24,8 +24,6 @@ with 8-bit ones. Rounding adds two stages. The bytes of a residual are read at t
 written. Each value takes two products of 8 bits and one of 32. The block is read once for a job.
 """
 
-from __future__ import annotations
-
 from dataclasses import astuple, dataclass
 from math import ceil
 

@@ -3,8 +3,6 @@
 Tensors are HWC with contiguous channels. An address is that of the first pixel inside the image. Strides are in bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, product

@@ -17,8 +17,6 @@ Consecutive pixels can be treated as an image of any shape. The shape with the f
 overlap; then some pixels are computed twice, with the same result: 125 pixels are 3 rows of 43, 41 apart.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -5,8 +5,6 @@ bit i % 8 of byte i / 8. Their order, outermost first: output channel, 16 input 
 convolution the channels take the place of the input channels, and there is one output channel.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

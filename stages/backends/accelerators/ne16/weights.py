@@ -7,8 +7,6 @@ The engine sums bytes times weights. With x a byte and w a weight less its zero 
 and the second bracket is one number for each output channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ Order and fields are those of the engine's registers from 0x20 on. The extension
 NE16 leaves unused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain

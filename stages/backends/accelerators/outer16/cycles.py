@@ -8,8 +8,6 @@ of its channels.
     begin 20 + for each block of output channels: parameters 12 + for each 16 pixels: 16 * taps * input blocks + 16
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BLOCK = 16

@@ -9,8 +9,6 @@ The term of the input's zero point is in the bias. Padding is read as the zero p
 sum((x - zero) * w) = sum(x * w) - zero * sum(w) holds at the edges too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

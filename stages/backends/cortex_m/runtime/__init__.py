@@ -3,8 +3,6 @@
 In QEMU, semihosting reads and writes host files, and QEMU counts; on a board, a debugger does both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

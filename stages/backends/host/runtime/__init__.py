@@ -1,7 +1,5 @@
 """Run-time code for the build machine: an ordinary program for tests under sanitizers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stages.backends.targets.runtime import POSIX, Runtime

@@ -1,7 +1,5 @@
 """TIR of ADD and SUB of tensors of one shape: one block of all elements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -17,8 +17,6 @@ TVM 0.27 has these limits:
     variable, of a loop with one iteration (`position`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar

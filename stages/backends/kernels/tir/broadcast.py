@@ -1,7 +1,5 @@
 """TIR of element-wise layers with broadcasting: outer loops around a block of rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.kernel import Lowering

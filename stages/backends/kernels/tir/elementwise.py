@@ -1,7 +1,5 @@
 """TIR of element-wise layers: a C function for a run of elements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """TIR of MAXIMUM and MINIMUM."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -12,8 +12,6 @@ any m in [0, 2^31):
 `shift` may be a Python int or, per channel, a TIR expression.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import tirx

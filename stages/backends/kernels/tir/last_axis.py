@@ -1,7 +1,5 @@
 """TIR of layers along the last axis: a block per row, and fixed-point helpers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """TIR of recurrent layers: a call of the C function per step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TIR of matrix products: loops over the batches around the block of one product."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.kernel import Lowering

@@ -1,7 +1,5 @@
 """TIR of MEAN: a block for each run of means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TIR of pooling by rows: as `pooling.py`, with a line of scratch for the C function."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from stages.backends.kernels.kernel import Lowering

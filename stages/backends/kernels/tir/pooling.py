@@ -1,7 +1,5 @@
 """TIR of pooling: one block per image, which a kernel's C function computes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """TIR of PRELU by a family's C function."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

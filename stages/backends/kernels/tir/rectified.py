@@ -1,7 +1,5 @@
 """TIR of PRELU's arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TIR of RESIZE_BILINEAR on int8, one image at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import tirx

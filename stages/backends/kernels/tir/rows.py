@@ -1,7 +1,5 @@
 """Rows of a matrix gathered from the windows of an image, in TIR."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

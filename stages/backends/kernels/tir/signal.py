@@ -1,31 +1,27 @@
 """Calls of C functions on frames of samples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Function
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
-def frames_call(
-    view: LayerView, function: str, constants: Mapping[str, np.ndarray], integers: Sequence[int]
-) -> Lowering:
+def frames_call(view: LayerView, function: str, constants: Mapping[str, Array], integers: Sequence[int]) -> Lowering:
     """Return the call of `function` on inputs, constants, the output and integers."""
     return _call(view, function, constants, integers, scratch=None)
 
 
 def rfft_call(
-    view: LayerView, function: str, constants: Mapping[str, np.ndarray], scratch: int, integers: Sequence[int]
+    view: LayerView, function: str, constants: Mapping[str, Array], scratch: int, integers: Sequence[int]
 ) -> Lowering:
     """Return `frames_call` with `scratch` complex numbers after the output; 0: in the output."""
     return _call(view, function, constants, integers, scratch)
 
 
 def _call(
-    view: LayerView, function: str, constants: Mapping[str, np.ndarray], integers: Sequence[int], scratch: int | None
+    view: LayerView, function: str, constants: Mapping[str, Array], integers: Sequence[int], scratch: int | None
 ) -> Lowering:
     out = view.outputs[0]
     with Function(view.op.op) as f:

@@ -7,8 +7,6 @@ in memory. Axes of one element are dropped; neighbours that are one run in every
     NHWC (2, 4, 4, 3) to NCHW:  loops of 2, 3 and 16
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

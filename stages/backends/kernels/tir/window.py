@@ -1,7 +1,5 @@
 """Sliding windows in TIR."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TIR of data movement by words of any alignment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

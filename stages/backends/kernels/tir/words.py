@@ -1,7 +1,5 @@
 """Values packed in an int32 word, in TIR."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

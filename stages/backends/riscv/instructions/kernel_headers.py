@@ -4,8 +4,6 @@ Its operations become C functions and assembler macros. The assembler gets instr
 support of the extension.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -3,8 +3,6 @@
 The functions of a meaning are defined here and, with the same names, in ../spike/plugin/meaning.h.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType

@@ -1,7 +1,5 @@
 """Generate the C++ of a Spike plug-in from the declaration of an instruction set."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 Simulated with host files through HTIF; on a board through a debugger.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@ An accelerator's device is C++ in the folder `device` of its own; it registers a
 gets `l1=ORIGIN:LENGTH` and the accelerator's parameters as texts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stages.backends.accelerators.registry import device_folder

@@ -8,8 +8,6 @@ The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled f
 error and computes wrong results, so every new build of ours has to pass a self-test before it is used.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable

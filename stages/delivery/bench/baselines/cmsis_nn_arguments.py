@@ -1,7 +1,5 @@
 """C declarations of CMSIS-NN's arguments (Include/arm_nn_types.h)."""
 
-from __future__ import annotations
-
 
 def dims(name: str, n: int, h: int, w: int, c: int) -> str:
     """Return the declaration of a shape; `n`, `h`, `w`, `c` as the function names them."""

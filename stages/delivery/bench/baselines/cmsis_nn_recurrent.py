@@ -3,8 +3,6 @@
 States are zero, as in LiteRT's first inference.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.delivery.bench.baselines.call import Call

@@ -3,8 +3,6 @@
 The target's compiler compiles the library, and the target's simulator counts many layers in one program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ The programs are not part of Firmline: the user has checked them out. One module
 row of silicon.yaml.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from stages.delivery.bench.silicon import cmsis_nn, coremark, embench, tinymaix

@@ -4,8 +4,6 @@ A call is made from the function's prototype in the checkout's headers: each par
 functions of several versions and of forks can be called.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Rows of Arm's compiler take Clang, from which it derives. Rows of a GCC take one
 has it under its versioned name (`arm-none-eabi-gcc-14.2.1`); else the target's own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One iteration of CoreMark's performance run of 2,000 bytes, with a port of ours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from stages.backends.timing.silicon import Measurement

@@ -1,7 +1,5 @@
 """Programs of Embench IoT: the timed part of a folder of src, with the program's check."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A published program: its files, and C that runs one row of silicon.yaml."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

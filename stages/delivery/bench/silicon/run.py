@@ -1,7 +1,5 @@
 """Compile published programs, and run them on a simulator with the target's timing model."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

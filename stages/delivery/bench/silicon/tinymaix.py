@@ -3,8 +3,6 @@
 The checkout is TinyMaix's repository, or that of a port with a copy of its files.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

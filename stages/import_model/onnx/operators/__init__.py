@@ -1,7 +1,5 @@
 """Translation of each ONNX operator, one module per group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from stages.import_model.onnx.operators import (

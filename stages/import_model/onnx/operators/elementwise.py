@@ -1,7 +1,5 @@
 """Elementwise functions of one tensor and of tensors that broadcast, and Concat."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

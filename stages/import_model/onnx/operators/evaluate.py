@@ -1,7 +1,5 @@
 """Evaluate single operators of the file with ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import onnx

@@ -3,8 +3,6 @@
 Between integers, each is a table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gather by computed indices, such as token ids or the result of an ArgMax."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.import_model.onnx.translation import Node, Translation, Translator, axis_in

@@ -5,8 +5,6 @@
 is a convolution between integers; the product of the constants is the scale of its sums.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.import_model.onnx.operators.convolution import convolve

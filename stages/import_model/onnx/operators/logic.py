@@ -1,7 +1,5 @@
 """Comparisons, logic, Cast, Where, OneHot and Trilu of computed tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products of two computed matrices, or with a constant that is not a layer's weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

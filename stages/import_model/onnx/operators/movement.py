@@ -1,7 +1,5 @@
 """Operators that move or reshape data. For dequantized tensors they move the integers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """Normalizations in float32, composed of products, sums and means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

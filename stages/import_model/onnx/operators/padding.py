@@ -1,7 +1,5 @@
 """Pad, in its modes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

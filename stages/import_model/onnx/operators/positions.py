@@ -1,7 +1,5 @@
 """ArgMax, ArgMin, TopK with k = 1, and CumSum."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.import_model.onnx.operators.reductions import reduced, reduced_order

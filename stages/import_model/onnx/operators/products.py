@@ -1,7 +1,5 @@
 """Gemm and MatMul by constant weights, in float32 and between integers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

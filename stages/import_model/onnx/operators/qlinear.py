@@ -1,7 +1,5 @@
 """Operators on integers with scales as inputs, such as QLinearConv."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.import_model.onnx.operators.convolution import convolve

@@ -1,7 +1,5 @@
 """QuantizeLinear and DequantizeLinear."""
 
-from __future__ import annotations
-
 from stages.import_model.onnx.operators.tables import requantized
 from stages.import_model.onnx.translation import Node, Translation, Translator
 from stages.import_model.onnx.values import Constant, Dequantized, TensorView

@@ -4,8 +4,6 @@ Each direction becomes a layer of TFLite, which keeps its state in variables. An
 state of its inputs, so variables are written before the layer and read after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

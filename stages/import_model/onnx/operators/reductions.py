@@ -1,7 +1,5 @@
 """Reductions over axes; means also between integers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Resize, Upsample, DepthToSpace and SpaceToDepth."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.import_model.onnx.operators.evaluate import evaluated

@@ -1,7 +1,5 @@
 """Softmax and LogSoftmax, in float32 and between integers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions of one tensor between integers, as 256-entry tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

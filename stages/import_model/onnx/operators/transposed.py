@@ -1,7 +1,5 @@
 """ConvTranspose as TRANSPOSE_CONV, with a slice where TFLite lacks the padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

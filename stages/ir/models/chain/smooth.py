@@ -1,7 +1,5 @@
 """TFLite file that averages a network's scores over the last runs and decides."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import floor
 

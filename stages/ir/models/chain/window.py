@@ -1,7 +1,5 @@
 """A window over a tensor's last rows, as Keras writes state: read, join, slice, assign."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.ir.models.builder import ModelBuilder

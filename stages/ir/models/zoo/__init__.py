@@ -4,8 +4,6 @@ Layers and operators are those that TensorFlow's converter gives for the publish
 real files. The weights are random: the networks classify nothing, but cost as much as the real ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -10,8 +10,6 @@ The input is 299 x 299. Without the side classifier. A module is a list of branc
 Joined tensors have the quantization CONCAT_RANGE, also through max pooling, so that joining is copying.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MobileNet v1 (arXiv:1704.04861) and v2 (arXiv:1801.04381), as in TensorFlow-Slim."""
 
-from __future__ import annotations
-
 from stages.ir.models.network import Network, Value
 
 CLASSES = 1001  # ImageNet's thousand and "background"

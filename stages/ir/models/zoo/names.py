@@ -1,7 +1,5 @@
 """Names of the networks in the zoo; recipes are checked without building one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stages.support.messages import escape

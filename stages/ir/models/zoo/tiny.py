@@ -1,7 +1,5 @@
 """MLPerf Tiny's other networks (arXiv:2106.07597, version 1.4), as in its files."""
 
-from __future__ import annotations
-
 from stages.ir.models.network import Network, Value
 
 # Ranges of the benchmark's inputs, as its reference files quantize them.

@@ -1,10 +1,9 @@
 """Type and layout checks and output constants of the NEON kernels."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -32,7 +31,7 @@ def mode(view: LayerView) -> int:
     return ONCE if view.op.rounds_once else double
 
 
-def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarray:
+def output_constants(view: LayerView, zero_point: int | None = None) -> Array:
     """Return the output constants, int8 [64].
 
     16 bytes each: zero point (int16), lowest and highest value as int8, mask xored into each byte. `zero_point`

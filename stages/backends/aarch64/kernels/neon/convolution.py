@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED without dot-product instructions."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.format import Format, depth, images

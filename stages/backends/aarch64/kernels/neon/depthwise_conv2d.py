@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D on NHWC images: 3x3 with 16 channels at a time, other windows with 8."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
@@ -12,6 +10,7 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, why_not_centr
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -50,7 +49,7 @@ class DepthwiseKernel(NeonKernel):
         """Return why the kernel cannot compute the layer's window or arithmetic, '' if it can."""
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.aarch64.kernels.neon import packing
 
         op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
@@ -87,7 +86,7 @@ class DepthwiseKernel(NeonKernel):
         """Return the shape of a group's packed weights."""
         return (*view.op.kernel, self.group)
 
-    def pack_group(self, weights: np.ndarray) -> np.ndarray:
+    def pack_group(self, weights: Array) -> Array:
         """Pack the weights [ky, kx, channel] of a group."""
         return weights
 

@@ -1,7 +1,5 @@
 """TIR of depthwise convolution: one block per channel group of an image."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """ADD and SUB of tensors of the same shape."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,8 +7,8 @@ from stages.backends.aarch64.kernels.neon.base import NeonKernel, output_constan
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 # The int32 fields of the C structure neon_add, behind 64 bytes of vectors.
 ADD_FIELDS = 9
@@ -44,7 +42,7 @@ class Add(NeonKernel):
             return "the layer rounds once or shifts left; this kernel does neither"
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.aarch64.kernels.neon import packing
 
         op = view.op

@@ -7,8 +7,6 @@ of the columns lie side by side:
     params   block, (bias, multiplier, shift), column of the block
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

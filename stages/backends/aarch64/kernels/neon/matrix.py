@@ -1,7 +1,5 @@
 """Convolution and fully connected layers as matrix products (format.py)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -22,9 +20,9 @@ from stages.backends.kernels.eight_bit import too_deep, weight_zero_point, why_n
 from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
-from stages.support.lazy import np
 
 PANEL_BYTES = 16384  # of gathered rows, unless a recipe says how many: what stays in a first-level cache
 
@@ -49,7 +47,7 @@ class MatrixKernel(NeonKernel):
             return f"{op.groups} groups; this kernel supports one"
         return too_deep(depth_of(view))
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.aarch64.kernels.neon import packing
 
         weights = packing.flat_weights(view)

@@ -8,8 +8,6 @@
 Rows that can be read in place are not gathered. Remaining rows have separate blocks, `..._rest`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

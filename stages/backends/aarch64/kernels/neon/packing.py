@@ -1,7 +1,5 @@
 """Constants in the layouts that the NEON kernels read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D on NHWC images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -10,8 +8,8 @@ from stages.backends.aarch64.kernels.neon.base import NeonKernel, output_constan
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 POOL_FIELDS = 11  # int32 fields of the C structure neon_pool, behind 64 bytes of vectors
 POOL_BYTES = 64 + 4 * POOL_FIELDS
@@ -34,7 +32,7 @@ class Pool2d(NeonKernel):
             return f"{channels} channels; this kernel needs at least {GROUP}"
         return f"a window of {window} elements; averages are exact up to {MAX_WINDOW}" if window > MAX_WINDOW else ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.aarch64.kernels.neon import packing
 
         op, (_, height, width, channels) = view.op, view.inputs[0].shape

@@ -4,8 +4,6 @@ Hybrid reads the rows of activations in place: four bytes of a row times four by
 rows into a panel first; one load then reads eight rows; this pays for many channels.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.format import Format, depth, images

@@ -1,12 +1,11 @@
 """DEPTHWISE_CONV_2D, 3x3 with stride 1, with the dot product."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.depthwise_conv2d import ThreeByThree, group_starts
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -28,7 +27,7 @@ class Depthwise3x3(ThreeByThree):
     def weight_shape(self, view: LayerView) -> tuple[int, ...]:
         return 2, 3, self.group, 4
 
-    def pack_group(self, weights: np.ndarray) -> np.ndarray:
+    def pack_group(self, weights: Array) -> Array:
         """Return (w0, w1, w2, 0) and (0, w0, w1, w2) of each column and channel."""
         packed = np.zeros((2, 3, self.group, 4), np.int8)
         packed[0, ..., :3] = packed[1, ..., 1:] = weights.transpose(1, 2, 0)

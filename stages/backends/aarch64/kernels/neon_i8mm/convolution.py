@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED of several rows with smmla."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.aarch64.kernels.neon.base import HALVES, mode

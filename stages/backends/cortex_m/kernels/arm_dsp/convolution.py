@@ -1,7 +1,5 @@
 """CONV_2D: panels of four pixels times all output channels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -23,6 +21,7 @@ from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -62,7 +61,7 @@ class Conv2d(Kernel):
         """Four or three pixels; three save 5 % of the inner loop and cost more around it."""
         return GemmParams(mr=4), GemmParams(mr=3)
 
-    def pack(self, view: LayerView, params: GemmParams) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: GemmParams) -> Mapping[str, Array]:
         from stages.backends.cortex_m.kernels.arm_dsp import packing
 
         layer_constants, steps = arithmetic(view, long=True), step_elements(view, params.mr)

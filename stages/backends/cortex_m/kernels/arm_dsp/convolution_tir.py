@@ -8,8 +8,6 @@ Remaining pixels have separate blocks, `panel_rest` and `gemm_rest`. If the numb
 computes the last one in a pair with the one before it. The panel is one buffer of words that all tiles use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

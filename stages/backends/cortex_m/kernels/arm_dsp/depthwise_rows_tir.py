@@ -1,7 +1,5 @@
 """TIR of depthwise convolution with 5 or 7 columns, in the loops of depthwise_tir.py."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic

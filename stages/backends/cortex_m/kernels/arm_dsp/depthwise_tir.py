@@ -10,8 +10,6 @@ Bands of few rows are read as they are, by one block:
   bytes  y <- requantize(bias + x * taps)                       arm_dsp_depthwise3x3_bytes_*
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

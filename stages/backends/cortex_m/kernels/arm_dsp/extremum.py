@@ -1,7 +1,5 @@
 """MAXIMUM and MINIMUM, with broadcasting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,8 +8,8 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
 class Extremum(Kernel):
@@ -35,7 +33,7 @@ class Extremum(Kernel):
         wrong_type = not_eight_bit(view) if self.bits == 8 else why_not_sixteen(view)
         return wrong_type or why_not_rows(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         rows, element_bytes = operands(view), view.outputs[0].bytes // view.outputs[0].elements
         in_bytes = {key: rows.fields[key] * element_bytes for key in ("row0", "row1", "y_row")}
         return {"rows": ROWS.of(rows.fields | in_bytes)}

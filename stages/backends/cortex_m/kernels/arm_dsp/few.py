@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED with few output channels, and grouped convolutions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,9 +9,9 @@ from stages.backends.kernels.eight_bit import lies_planar, why_not_sums, why_not
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import FullyConnected
-from stages.support.lazy import np
 
 
 class FewChannels(Kernel):
@@ -35,7 +33,7 @@ class FewChannels(Kernel):
             return f"{columns_of(view)} output channels in one group; this kernel needs groups, or 1 to 3 channels"
         return why_not_types(view) or _why_not_order(view) or _why_not_arithmetic(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         windows = Windows(view)
         return {"weights": windows.weights(), "fields": windows.fields()}
 

@@ -1,7 +1,5 @@
 """FULLY_CONNECTED: dot products over streamed weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,6 +8,7 @@ from stages.backends.cortex_m.kernels.arm_dsp.units import FIELDS, PAIRS, copies
 from stages.backends.kernels.eight_bit import why_not_sums, why_not_types, why_not_weights_order
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -31,7 +30,7 @@ class FullyConnected(Kernel):
         shape = why_not_types(view) or why_not_weights_order(view)
         return shape or why_not_sums(view.op.depth, lambda: arithmetic(view))
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.cortex_m.kernels.arm_dsp import packing
 
         constants, how, pairs = arithmetic(view), layer_form(view), padded_pairs(view)
@@ -63,6 +62,6 @@ class FullyConnected(Kernel):
         return float(op.batch * (pairs * (fours(view) * four + 10) + blocks * (fours(view) * 3.2 + 20) + copied + 70))
 
 
-def with_padding(values: np.ndarray, fill: int) -> np.ndarray:
+def with_padding(values: Array, fill: int) -> Array:
     """Append a padding unit to `values`."""
     return np.concatenate([values, np.full((1, *values.shape[1:]), fill, values.dtype)])

@@ -5,8 +5,6 @@ for n in rows:
   dot   y[n] <- requantize(bias + row * weights)                      arm_dsp_dot_*
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

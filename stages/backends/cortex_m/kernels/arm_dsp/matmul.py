@@ -1,7 +1,5 @@
 """BATCH_MATMUL of int8."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.matmul import Matmul8, MatrixTile
 from stages.backends.targets.spec import Target
 

@@ -1,7 +1,5 @@
 """MEAN over the pixels of images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,8 +8,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, reduced_axes
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 FIELDS = Structure(
     "arm_dsp_mean",
@@ -39,7 +37,7 @@ class Mean(Kernel):
         bad = not_eight_bit(view)
         return bad or ("" if kind(view) else "neither the means nor their elements are neighbours in memory")
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op = view.op
         rows, columns = pixels(reduced_axes(view)[1])
         fields = {

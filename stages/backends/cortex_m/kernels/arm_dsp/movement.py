@@ -3,8 +3,6 @@
 Other kernels move single bytes that are not adjacent.
 """
 
-from __future__ import annotations
-
 from math import gcd, prod
 from typing import Any, ClassVar
 

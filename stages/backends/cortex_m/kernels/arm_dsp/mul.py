@@ -1,7 +1,5 @@
 """MUL, with broadcasting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,6 +9,7 @@ from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -38,7 +37,7 @@ class Mul(Kernel):
             return str(error)
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         rows = mul_rows(view)
         zero0, zero1 = (_halves(-view.op.zero_points[number]) for number in rows.order)
         doubled, rounder = factors(view)

@@ -1,13 +1,12 @@
 """CONV_2D 1x1 on one input channel: a table of all results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import lies_planar, sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -38,7 +37,7 @@ class OneInput(Kernel):
             return f"{op.out_channels} output channels; the limit is {MOST_CHANNELS}"
         return f"tensor {y.name} is {y.layout}; this kernel writes NHWC" if lies_planar(y) else ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the table by the input's bits, uint8 [256, channels up to a multiple of four]."""
         from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 

@@ -6,8 +6,6 @@ A word holds the weights of two elements of the depth for a pair of channels A a
   bytes   a, b of the first element, a, b of the second
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

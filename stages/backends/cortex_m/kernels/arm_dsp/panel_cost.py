@@ -1,7 +1,5 @@
 """Instruction model of panel.c, which gathers convolution windows."""
 
-from __future__ import annotations
-
 from stages.backends.cortex_m.kernels.arm_dsp.panels import pixel_runs, step_elements
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.backends.kernels.matrix import run_elements

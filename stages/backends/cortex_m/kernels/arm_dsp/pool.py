@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D on NHWC images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -11,8 +9,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 POOL = Structure("arm_dsp_pool", (*SIZES, *UNDILATED, "low", "high"))
 MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits
@@ -35,7 +33,7 @@ class Pool2d(Kernel):
             return f"averages over {columns} columns; 16-bit sums hold {MAX_COLUMNS}"
         return not_eight_bit(view) or why_not_nhwc(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {"fields": POOL.of(pool_fields(view))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -1,7 +1,5 @@
 """Requantization of the arm_dsp kernels in TIR (rounding.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

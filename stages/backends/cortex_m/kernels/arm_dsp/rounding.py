@@ -27,8 +27,6 @@ post is 1, elsewhere 0, and half of 2t rounds to t. Results are clipped from 32 
 acc << left and 2t fit int32.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

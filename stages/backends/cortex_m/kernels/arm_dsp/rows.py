@@ -3,8 +3,6 @@
 In each run an input advances or repeats one element.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.backends.kernels.structure import Structure

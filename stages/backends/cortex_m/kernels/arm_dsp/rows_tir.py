@@ -1,7 +1,5 @@
 """TIR of element-wise layers on two operands: one block per row of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

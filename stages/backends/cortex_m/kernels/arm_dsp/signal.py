@@ -1,7 +1,5 @@
 """TFLM's signal operators on frames of int16, two numbers at a time."""
 
-from __future__ import annotations
-
 from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, ScaleUp16, Window16

@@ -1,7 +1,5 @@
 """SVDF on int8."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.svdf import Svdf8
 from stages.backends.targets.spec import Target
 

@@ -1,7 +1,5 @@
 """TRANSPOSE and layout changes of bytes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Geometry of two broadcast tensors for elementwise.S."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.tir.strides import broadcast
 from stages.ir.graph import LayerView
 

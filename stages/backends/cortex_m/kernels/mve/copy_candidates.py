@@ -8,8 +8,6 @@ gather  y[i] = x[offsets[i]]     16 consecutive output bytes at a time, if their
 A transpose can run along either of its axes, so `pick` and `put` compete; `gather` is for small blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

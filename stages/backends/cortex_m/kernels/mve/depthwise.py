@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D on NHWC images, one channel per lane."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ from stages.backends.cortex_m.kernels.mve.lines import FIELDS, GROUP, fields, gr
 from stages.backends.kernels.eight_bit import centred_weights, same_bytes, why_not_centred_types, why_not_sums
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -63,7 +62,7 @@ class Depthwise3x3(DepthwiseKernel):
         """Return whether results may replace the input: line buffers hold the rows still needed."""
         return same_bytes(view.inputs[0], view.outputs[0])
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         constants, channels = self.arithmetic(view), view.op.out_channels
         groups = group_count(view)
         behind = ((0, 0), (0, groups * GROUP - channels))
@@ -111,7 +110,7 @@ class Depthwise(DepthwiseKernel):
         """Return the distribution of the layer's channels over vectors."""
         return lanes_of(view, self.arithmetic(view).mode)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return constants_of(self.lanes(view), self.arithmetic(view).params, centred_weights(view))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -123,7 +122,7 @@ class Depthwise(DepthwiseKernel):
         return float(view.inputs[0].shape[0] * self.lanes(view).cost())
 
 
-def why_not_pairs(weights: np.ndarray) -> str:
+def why_not_pairs(weights: Array) -> str:
     """Return why products cannot be added in int16 two by two, '' if they can.
 
     Weights are [channels, pairs * 2].

@@ -1,7 +1,5 @@
 """MAXIMUM and MINIMUM, with broadcasting."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp import extremum

@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED: int8 rows times weights, 2 rows x 4 columns or 4 x 1."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -30,6 +28,7 @@ from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_
 from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -48,7 +47,7 @@ class _Gemm(MveKernel):
     def why_not_operator(self, view: LayerView) -> str:
         return why_not_types(view) or why_not_sums(depth_of(view), lambda: arithmetic(view))
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         layer_constants, split, groups, in_group = (
             arithmetic(view),
             columns(view),

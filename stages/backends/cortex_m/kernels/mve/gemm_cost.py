@@ -3,8 +3,6 @@
 The coefficients minimize squared relative errors over the layers of the Cortex-M55 cost table.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain, repeat

@@ -9,8 +9,6 @@ Remaining rows have separate blocks, `..._rest`. Remaining channels have `produc
 block before) or `product_singles`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TIR of depthwise convolution with a channel per lane: a block per channel group."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """Constants and line buffers of depthwise convolution in groups of sixteen channels."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights
 from stages.backends.kernels.structure import TAPS, Structure, taps
 from stages.ir.graph import LayerView

@@ -1,15 +1,13 @@
 """Log-mel spectra of frames, and features of them, four numbers at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 
 from stages.backends.generic.kernels.generic import log_mel as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 _LEAST_FFT = 64  # smaller ones have less than four butterflies in a stage
 
@@ -28,7 +26,7 @@ class LogMel(generic.LogMel):
         points = view.op.fft_length
         return f"an FFT of {points} points; it needs {_LEAST_FFT}" if points < _LEAST_FFT else ""
 
-    def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, np.ndarray]:
+    def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, Array]:
         from stages.backends.kernels.log_mel import lane_tables
 
         return lane_tables(view.constant("window"), view.op.fft_length, lanes=4, first_bin=1)

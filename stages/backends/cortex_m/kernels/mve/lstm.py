@@ -1,7 +1,5 @@
 """LSTM on int8."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.kernels.lstm import Lstm8

@@ -1,15 +1,13 @@
 """BATCH_MATMUL of int8."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from stages.backends.kernels.matmul import PRODUCT, Matmul8, MatrixTile
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 FIELDS = Structure("mve_matmul", PRODUCT.fields)  # of matmul.h
 PANEL = 16  # rows
@@ -29,7 +27,7 @@ class MveMatmul(Matmul8):
     def tile(self, target: Target) -> MatrixTile:
         return MatrixTile(2, 4, 16)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         packed = super().pack(view, params)["matmul"]
         return {"matmul": FIELDS.of(dict(zip(PRODUCT.fields, packed.tolist(), strict=True)))}
 

@@ -1,7 +1,5 @@
 """MEAN over the pixels of images with neighbouring channels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,8 +8,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, reduced_axes, two_axes
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 FIELDS = Structure(
     "mve_mean",
@@ -43,7 +41,7 @@ class Mean(Kernel):
         reaches = 255 * view.op.count << max(view.op.shift, 0)
         return "" if reaches < 1 << 31 else f"an output shift of {view.op.shift} is not supported"
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (rows, columns) = view.op, pixels(view)
         return {
             "fields": FIELDS.of(

@@ -1,7 +1,5 @@
 """Data movement in rows: pad, slices, split, transpose, changes of layout, concatenation."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,6 +9,7 @@ from stages.backends.kernels.copies import RESHAPES, SLICES, Copy, copy_of, is_p
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators import movement
@@ -41,7 +40,7 @@ class _Rows(Kernel):
         runs = (copy.axes[-1] for copy in self.copies(view) if best(copy, element) is None)
         return next((f"a stride of {run.strides[1]} elements of {element} bytes is not supported" for run in runs), "")
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         tables = (
             (f"offsets{number}", candidate)
             for number, (_, candidate) in enumerate(self.selected(view))

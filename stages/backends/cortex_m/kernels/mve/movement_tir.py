@@ -1,7 +1,5 @@
 """TIR of data movement in rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

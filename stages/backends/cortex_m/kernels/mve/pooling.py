@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D on NHWC images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -12,8 +10,8 @@ from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
 MAX_ELEMENTS_16 = 32767  # of int16
@@ -36,7 +34,7 @@ class Pool2d(MveKernel):
             return f"averages of {size} elements; the limit is {MAX_ELEMENTS}"
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {"fields": POOL.of(pool_fields(view))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

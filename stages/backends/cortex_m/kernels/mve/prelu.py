@@ -1,7 +1,5 @@
 """PRELU with broadcast slopes."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure

@@ -1,7 +1,5 @@
 """Layers on 16-bit activations, three pixels times four channels at a time."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.kernels.plan16 import Tile

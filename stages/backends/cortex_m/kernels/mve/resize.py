@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR of int8."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.resize import Resize8
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView

@@ -13,8 +13,6 @@ All channels of a layer have one mode. s is at least 1, except where `exact` and
            to the right (VRSHL) replaces the second; if s is not 0, a negative t is lowered by one before it
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

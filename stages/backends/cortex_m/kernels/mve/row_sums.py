@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D and MEAN over a whole image that comes by bands of rows."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.generic.kernels.generic.row_sums import RowSums

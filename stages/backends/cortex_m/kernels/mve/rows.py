@@ -1,7 +1,5 @@
 """Rows and column blocks of layers that are matrix products."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.backends.cortex_m.kernels.mve.base import arithmetic

@@ -1,7 +1,5 @@
 """TFLM's signal operators on frames of int16, a vector at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.signal import Energy16, FrameKernel, Rfft16, ScaleBits16, ScaleUp16, Window16
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -71,7 +70,7 @@ class FilterBank(FrameKernel):
     def integers(self, view: LayerView) -> Sequence[int]:
         return ()
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the weights of each section, channel by channel, and the sections."""
         packed = generic.FilterBank().pack(view, params)
         pairs, ends = packed["weights"], np.cumsum(packed["bank"][4::2])
@@ -93,7 +92,7 @@ class Rfft(Rfft16):
     def scratch(self, view: LayerView, target: Target) -> int:
         return int(view.op.length // 2)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.kernels.rfft_tables import block_factors, block_places
 
         numbers = view.op.length // 2

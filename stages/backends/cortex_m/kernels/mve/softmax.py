@@ -1,7 +1,5 @@
 """SOFTMAX along dense rows."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.kernels.softmax import RowSoftmax

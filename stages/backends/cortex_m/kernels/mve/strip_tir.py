@@ -1,7 +1,5 @@
 """TIR of gathering the windows of neighbouring output pixels into one strip."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

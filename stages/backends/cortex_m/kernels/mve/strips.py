@@ -1,7 +1,5 @@
 """Depthwise windows with taps in neighbouring bytes: channel strips and their C structure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod

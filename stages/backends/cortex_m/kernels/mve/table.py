@@ -1,7 +1,5 @@
 """Functions of one 8-bit value by gather loads from a table."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.kernels.byte_table import ByteTable

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D on NHWC images, channel by channel: a window is one or a few vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +10,7 @@ from stages.backends.kernels.eight_bit import centred_weights, why_not_centred_t
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.single_channel import SingleChannel, as_depthwise, as_one_channel, has_single_channels
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.layers import LayerOp
 from stages.ir.operators.products import Conv2D
@@ -58,7 +57,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         has_same_shape = view.inputs[0].shape == view.outputs[0].shape and view.op.depth_multiplier == 1
         return has_same_shape and tuple(view.op.dilation) == (1, 1)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, constants, strips = view.op, taps_arithmetic(view), strips_of(view)
         groups, multiplier, lanes = -(-op.in_channels // GROUP), op.depth_multiplier, strips.lanes
         centred = centred_weights(view)
@@ -68,7 +67,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         low = np.clip(centred, -128, 127)
         parts = np.stack([low, centred - low][: strips.parts], 1).astype(np.int8)
 
-        def by_group(rows: np.ndarray) -> np.ndarray:
+        def by_group(rows: Array) -> Array:
             """[channels, ...] as [groups, multiplier, lanes, ...]."""
             rows = rows.reshape(op.in_channels, multiplier, *rows.shape[1:])
             rows = np.pad(rows, [(0, groups * lanes - op.in_channels)] + [(0, 0)] * (rows.ndim - 1))
@@ -112,7 +111,7 @@ def taps_arithmetic(view: LayerView) -> Arithmetic:
     return arithmetic(view, lowered=not strips_of(view).has_exact)
 
 
-def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
+def _rotations(kernel_y: int, kernel_x: int) -> Array:
     """Return [kernel_y, chunks * 16]: the taps (ky * kernel_x + kx) of a window's bytes.
 
     Row i is for windows whose first row is in line i.

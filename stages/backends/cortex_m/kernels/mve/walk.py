@@ -1,7 +1,5 @@
 """Order of depthwise windows over an image: row and column axes, and pixels taken together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET

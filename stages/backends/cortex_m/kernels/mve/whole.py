@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D with a single window position inside the image, as before a classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ from stages.backends.cortex_m.kernels.mve.whole_window import BLOCK, CHUNK, FIEL
 from stages.backends.kernels.eight_bit import INT8_OFFSET, SUFFIX, centred_weights, why_not_centred_types, why_not_sums
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -45,7 +44,7 @@ class DepthwiseWhole(MveKernel):
             return f"the window spans more than {MOST_OFFSET} bytes"
         return why_not_sums(prod(op.kernel), lambda: whole_arithmetic(view))
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, x, constants = view.op, view.inputs[0], whole_arithmetic(view)
         taps, chunks = prod(op.kernel), chunks_of(view)
         centred = centred_weights(view)

@@ -1,7 +1,5 @@
 """Comparisons, logic, selections and casts, and operators along an axis: any element type."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops

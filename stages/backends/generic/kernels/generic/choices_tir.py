@@ -1,7 +1,5 @@
 """TIR of comparisons, logic, selections and casts with broadcasting, and of axis operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED as matrix products."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -15,6 +13,7 @@ from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -47,7 +46,7 @@ class Conv2d(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or too_deep(depth_of(view))
 
-    def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, Array]:
         from stages.backends.generic.kernels.generic import packing
 
         op, x = view.op, view.inputs[0]
@@ -89,7 +88,7 @@ class FullyConnected(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_weights_order(view) or why_not_types(view) or too_deep(view.op.depth)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.generic.kernels.generic import packing
 
         op, x = view.op, view.inputs[0]

@@ -8,8 +8,6 @@
 If P does not divide the number of pixels, the rest has separate blocks, `gather_rest` and `product_rest`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ The figures are for cores of 32 and 64 bits. A family whose compiler or C librar
 `stages/backends/<family>/generic_costs.py`, as `COSTS`: one `GenericCosts` for each word size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ from stages.backends.kernels.eight_bit import too_deep, weight_rows, why_not_cen
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -32,7 +31,7 @@ class DepthwiseConv2d(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_centred_types(view) or too_deep(prod(view.op.kernel))
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.generic.kernels.generic import packing
 
         op = view.op

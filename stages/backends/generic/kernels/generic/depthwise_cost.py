@@ -1,7 +1,5 @@
 """Instructions of depthwise.c, fitted to counts."""
 
-from __future__ import annotations
-
 from math import prod
 
 from stages.backends.kernels.windows import taps_inside, whole_windows

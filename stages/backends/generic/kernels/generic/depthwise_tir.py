@@ -1,7 +1,5 @@
 """TIR of depthwise convolution: one block per image (NHWC) or plane (NCHW, single channel)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """TIR of division of int16 activations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """ADD, SUB, MUL, PRELU with broadcasting; tables (activations), QUANTIZE and DEQUANTIZE."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,6 +10,7 @@ from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -34,7 +33,7 @@ class _Elementwise(Kernel):
     def fields(self, op: Any) -> dict[str, int]:
         """Return the fields of the structure before its epilogue."""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         (key, structure), op = self.constant, view.op
         return {key: structure.of(self.fields(op) | epilogue(op, op.rounding))}
 
@@ -177,7 +176,7 @@ class Table(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view, same=False)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the table, indexed by the bits of the input: int8's entry -1 is entry 255."""
         table = view.constant("table")
         return {"table": np.roll(table, 128) if view.inputs[0].dtype == "int8" else table}
@@ -211,7 +210,7 @@ class Requantize(_Elementwise):
     def fields(self, op: Any) -> dict[str, int]:
         return {"input_zero_point": op.input_zero_point, "multiplier": op.multiplier, "shift": op.shift}
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {} if is_flip(view) else super().pack(view, params)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

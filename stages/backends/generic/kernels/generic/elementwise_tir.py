@@ -1,7 +1,5 @@
 """TIR of element-wise layers: outer loops around the block `row` of one run of the output."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Instructions of gemm.c and im2col.c for a convolution."""
 
-from __future__ import annotations
-
 from math import prod
 
 from stages.backends.generic.kernels.generic.costs import ProductCosts, costs_of

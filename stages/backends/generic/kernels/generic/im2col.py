@@ -1,7 +1,5 @@
 """Parameters of im2col: convolution windows as rows of a matrix."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import has_windows, pixels_of, windows_of
 from stages.ir.graph import LayerView

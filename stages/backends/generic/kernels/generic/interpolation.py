@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops8

@@ -1,7 +1,5 @@
 """TIR of RESIZE_BILINEAR, without a micro-kernel since tables hold the source indices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Log-mel spectra of frames, and features of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.log_mel import is_diagonal
 from stages.support.lazy import np
@@ -38,14 +37,14 @@ class LogMel(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return ""
 
-    def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, np.ndarray]:
+    def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, Array]:
         """Return the constants window, places and factors, in this order."""
         from stages.ir.arithmetic import mel
 
         places = np.zeros(1, np.uint16)
         return {"window": view.constant("window"), "places": places, "factors": mel.sines(view.op.fft_length)}
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         """Return the constants in the order of the C function's arguments."""
         from stages.ir.arithmetic import mel
 
@@ -106,11 +105,11 @@ class MelFeatures(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return ""
 
-    def weights(self, view: LayerView) -> np.ndarray:
+    def weights(self, view: LayerView) -> Array:
         """Return the weights as the C function reads them."""
         return view.constant("weights")
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         channels, depth = view.constant("weights").shape
         fields = {
             "channels": channels,

@@ -1,7 +1,5 @@
 """TIR of LOG_SOFTMAX, without a micro-kernel since it adds values from tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

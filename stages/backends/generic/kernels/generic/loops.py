@@ -1,7 +1,5 @@
 """Base classes of kernels that are loops of plain TIR, without C functions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,8 +7,8 @@ from stages.backends.kernels.eight_bit import not_eight_bit
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
 class Loops(Kernel):
@@ -23,7 +21,7 @@ class Loops(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {role: view.constant(role) for role in view.layer.constants}
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

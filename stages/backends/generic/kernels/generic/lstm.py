@@ -1,7 +1,5 @@
 """LSTM on integers and in float32."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,6 +8,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.lstm import Lstm8
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -19,7 +18,7 @@ class _Lstm(Kernel):
 
     calls = True
 
-    def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
+    def _weights(self, view: LayerView) -> dict[str, Array]:
         """Return the gates of a cell in order, [units * 4, depth] and [units * 4, units]."""
         parts = {"input": view.constant("input_weights"), "recurrent": view.constant("recurrent_weights")}
         return {
@@ -40,7 +39,7 @@ class Lstm16(_Lstm):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_sixteen(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.ir.arithmetic.fixed_point import upper_half
 
         op = view.op
@@ -82,7 +81,7 @@ class FloatLstm(_Lstm):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         bias = view.constant("bias").T.reshape(-1)
         return {
             **self._weights(view),

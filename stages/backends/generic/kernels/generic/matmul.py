@@ -1,7 +1,5 @@
 """BATCH_MATMUL of two tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,8 +10,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 MATMUL = Structure(
     "fl_matmul",
@@ -31,7 +29,7 @@ class _Product(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
     headers: ClassVar[tuple[str, ...]] = ("matmul.h",)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (x_step, w_unit, w_step) = view.op, steps(view)
         fields = {
             "depth": op.depth,

@@ -1,7 +1,5 @@
 """TIR of BATCH_MATMUL: loops over batches and rows around the block of one row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -4,8 +4,6 @@ Any element type.
 Each is a few copies between strided views, except the resize, which reads its source indices from tables.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
@@ -27,6 +25,7 @@ from stages.backends.kernels.copies import (
 )
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.support.lazy import np
@@ -89,7 +88,7 @@ class Move(_Copying):
             return "a reshape from NCHW to NCHW, which strides cannot express"
         return ""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         if view.op.kind != "resize_nearest_neighbor":
             return {}
         return {key: np.array(view.op.params[key], np.int32) for key in ("rows", "columns")}

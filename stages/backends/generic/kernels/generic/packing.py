@@ -4,8 +4,6 @@ Weights are always int8: 128 is subtracted from uint8 weights and their zero poi
 folded into the bias, since sum((x - z) * (w - v)) = sum(x * (w - v)) - z * sum(w - v).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point

@@ -1,7 +1,5 @@
 """Constant structures of the generic kernels' headers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.structure import TAPS, Structure

@@ -1,7 +1,5 @@
 """Gather elements by tables along the axes, and rows by an index tensor. Any element type."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.generic.kernels.generic.loops import Loops
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import logical_strides
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -20,7 +19,7 @@ class Pick(Loops):
     ops: ClassVar[frozenset[str]] = frozenset({"pick"})
     element = 8.0
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return each table entry as elements of the input's memory."""
         strides = logical_strides(view.inputs[0])
         tables = {f"from{i}": strides[axis] for i, axis in enumerate(view.op.axes)}

@@ -1,7 +1,5 @@
 """TIR of gathered elements (by tables) and rows (by indices)."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

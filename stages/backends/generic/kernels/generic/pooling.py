@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -11,8 +9,8 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
 class Pool2d(Kernel):
@@ -28,7 +26,7 @@ class Pool2d(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, x, y = view.op, view.inputs[0], view.outputs[0]
         channels = x.shape[3]
         fields = {

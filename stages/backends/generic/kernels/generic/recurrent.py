@@ -1,13 +1,12 @@
 """RNN and GRU in float32."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_GRU, FLOAT_RNN
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -22,7 +21,7 @@ class _Recurrent(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
 
-    def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
+    def _weights(self, view: LayerView) -> dict[str, Array]:
         parts = {"input": view.constant("input_weights"), "recurrent": view.constant("recurrent_weights")}
         return {name: array.reshape(-1, array.shape[-1]) for name, array in parts.items()}
 
@@ -40,7 +39,7 @@ class FloatRnn(_Recurrent):
     sources = ("float_rnn.c",)
     headers: ClassVar[tuple[str, ...]] = ("float_recurrent.h",)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op = view.op
         sizes = {"units": op.units, "depth": op.depth, "activation": _ACTIVATIONS.index(op.activation)}
         return {**self._weights(view), "bias": view.constant("bias"), "rnn": FLOAT_RNN.of(sizes)}
@@ -59,7 +58,7 @@ class FloatGru(_Recurrent):
     sources = ("float_gru.c",)
     headers: ClassVar[tuple[str, ...]] = ("float_recurrent.h",)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op = view.op
         bias = np.concatenate([view.constant("input_bias"), view.constant("recurrent_bias")]).reshape(-1)
         sizes = {"units": op.units, "depth": op.depth, "reset_after": int(op.reset_after)}

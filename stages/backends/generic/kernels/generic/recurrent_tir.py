@@ -1,7 +1,5 @@
 """TIR of LSTM on int16, and of LSTM, RNN and GRU in float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reductions, softmax and L2_NORMALIZATION."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,9 +9,9 @@ from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.tir.strides import Axis, logical_strides, reduced_axes, two_axes
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.reductions import ReduceProd
-from stages.support.lazy import np
 
 
 class Mean(Kernel):
@@ -34,7 +32,7 @@ class Mean(Kernel):
             f"axes of {runs} runs in memory; this kernel is for 2 or fewer" if runs > 2 else ""
         )
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op = view.op
         kept, (outer, inner) = reduced_axes(view)[0], two_axes(reduced_axes(view)[1])
         fields = {
@@ -97,7 +95,7 @@ class Softmax(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {"exp": view.constant("exp")}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -1,7 +1,5 @@
 """TIR of reductions and L2_NORMALIZATION."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D and MEAN over a whole image that comes by bands of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,8 +7,8 @@ from stages.backends.generic.kernels.generic.parameters import ROW_AVERAGES, ROW
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Lowering, RowSumKernel
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 MAX_PIXELS = ((1 << 31) - 1) // 256  # of a sum of 8-bit values, with half a count to round
 
@@ -35,7 +33,7 @@ class RowSums(RowSumKernel):
         """Return the byte that fills the sums before the first band."""
         return 0x80 if _is_max(view) else 0
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the constant of `lower_result`."""
         op = view.op
         if op.op == "mean":

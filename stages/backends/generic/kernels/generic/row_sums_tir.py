@@ -1,7 +1,5 @@
 """TIR of averages, means and maxima of an image that comes by bands of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Softmax of ONNX Runtime by rows: maximum, sum of exponentials (a table), quotients."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops8

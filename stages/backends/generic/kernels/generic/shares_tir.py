@@ -1,7 +1,5 @@
 """TIR of ONNX Runtime's softmax: the formulas of `stages.ir.operators.onnx_softmax`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

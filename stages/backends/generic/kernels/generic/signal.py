@@ -1,7 +1,5 @@
 """TFLM's signal operators in portable C."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -35,7 +34,7 @@ class Signal(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         return self.instructions * view.inputs[0].elements + 20
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return {role: view.constant(role) for role in view.layer.constants}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -81,7 +80,7 @@ class FilterBank(Signal):
     ops: ClassVar[frozenset[str]] = frozenset({"signal_filter_bank"})
     instructions = 12.0
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the weights of both channels side by side, without zeros at a section's ends."""
         x, y = view.inputs[0], view.outputs[0]
         pairs, places = [np.zeros((0, 2), np.int16)], [frames_of(x.shape), x.shape[-1], y.shape[-1]]
@@ -113,7 +112,7 @@ class NoiseEstimate(Signal):
     def overlays(self, view: LayerView) -> bool:
         return True
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, x = view.op, view.inputs[0]
         factors = [number for pair in zip(op.smoothing, op.rest, strict=True) for number in pair]
         fields = [frames_of(x.shape), x.shape[-1], *factors, op.smoothing_bits, op.bits, int(op.clamping)]
@@ -130,7 +129,7 @@ class Channels(Signal):
     def overlays(self, view: LayerView) -> bool:
         return bool(view.op.op != "signal_log")
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.ir.operators.signal_filter_bank import log_table
 
         return {"table": log_table()} if view.op.op == "signal_log" else super().pack(view, params)
@@ -147,7 +146,7 @@ class _Fft(Signal):
         dtype = view.inputs[0].dtype
         return "" if dtype == self.dtype else f"{dtype}; this kernel is for {self.dtype}"
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.ir.arithmetic.kissfft import factors, first_order, real_twiddles, twiddles
 
         x, half, inverse = view.inputs[0], view.op.length // 2, view.op.op == "signal_irfft"

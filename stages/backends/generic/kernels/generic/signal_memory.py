@@ -1,7 +1,5 @@
 """TFLM's signal operators with state, in portable C."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,8 +8,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 FRAMER = Structure("fl_framer", ("streams", "frames", "size", "step", "kept", "unset"))
 STACKER = Structure("fl_stacker", ("count", "channels", "rows", "left", "step"))
@@ -36,7 +34,7 @@ class Framer(_Memory):
         {"signal_framer", "signal_framer_valid", "signal_overlap_add", "signal_delay"}
     )
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, shape = view.op, view.inputs[0].shape
         streams, samples = frames_of(shape), shape[-1]
         if op.op == "signal_framer":
@@ -56,7 +54,7 @@ class Stacker(_Memory):
     name = "generic.signal_stacker"
     ops: ClassVar[frozenset[str]] = frozenset({"signal_stacker", "signal_stacker_valid"})
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, shape = view.op, view.inputs[0].shape
         fields = [frames_of(shape), shape[-1], op.rows, op.left, op.step]
         return {"stacker": STACKER.of(dict(zip(STACKER.fields, fields, strict=True)))}

@@ -1,15 +1,13 @@
 """Calls of the C functions of signal operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.stateful import StatefulFunction
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 # Integer arguments of the functions, behind the buffers. Buffers are inputs, constants, states, outputs, scratch.
 _FFT = {"int16": "s16", "int32": "s32", "float32": "f32"}
@@ -41,7 +39,7 @@ _INTEGERS: Mapping[str, Callable[[LayerView], list[int]]] = {
 }
 
 
-def _function(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str) -> str:
+def _function(view: LayerView, constants: Mapping[str, Array], prefix: str) -> str:
     name = view.op.op
     if name in ("signal_rfft", "signal_irfft"):
         return f"{prefix}_{name.removeprefix('signal_')}_{_FFT[view.inputs[0].dtype]}"
@@ -49,7 +47,7 @@ def _function(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str)
     return f"{prefix}_{name}_signed" if is_signed else f"{prefix}_{name}"
 
 
-def called(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str = "fl") -> Lowering:
+def called(view: LayerView, constants: Mapping[str, Array], prefix: str = "fl") -> Lowering:
     """Return the call of the layer's function: inputs, constants, states, outputs, integers.
 
     The function's name begins with `prefix`.
@@ -63,7 +61,7 @@ def called(view: LayerView, constants: Mapping[str, np.ndarray], prefix: str = "
     return f.lowering()
 
 
-def remembered(view: LayerView, constants: Mapping[str, np.ndarray]) -> Lowering:
+def remembered(view: LayerView, constants: Mapping[str, Array]) -> Lowering:
     """Return the call for a layer with up to two states: samples and a count.
 
     For a missing state the function gets the output and does not touch it.

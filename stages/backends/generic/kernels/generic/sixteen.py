@@ -3,8 +3,6 @@
 Images are NHWC; zero points are 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -18,6 +16,7 @@ from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import taps
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, reduced_axes, walk
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Extremum
 from stages.ir.operators.products import DepthwiseConv2D
@@ -40,7 +39,7 @@ class _Products(Kernel):
             return "weights that are not int8, or zero points other than 0"
         return ""
 
-    def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
+    def _weights(self, view: LayerView) -> dict[str, Array]:
         weights = weight_rows(view, view.constant("weights"))
         bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(len(weights), np.int64)
         return {"weights": np.ascontiguousarray(weights), "bias": bias.astype(np.int64)}
@@ -54,7 +53,7 @@ class Conv16(_Products):
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.ir.arithmetic.fixed_point import upper_half
 
         op, x, y = view.op, view.inputs[0], view.outputs[0]
@@ -101,7 +100,7 @@ class FullyConnected16(_Products):
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     roundings: ClassVar[frozenset[str]] = frozenset({"real"})
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op = view.op
         fields = {"units": op.units, "depth": op.depth, "low": op.act_min, "high": op.act_max}
         return {**self._weights(view), "real": view.constant("real"), "dense": DENSE16.of(fields)}

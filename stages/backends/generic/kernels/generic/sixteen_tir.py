@@ -1,7 +1,5 @@
 """TIR of layers on int16 activations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

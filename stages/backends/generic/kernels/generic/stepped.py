@@ -1,7 +1,5 @@
 """FULLY_CONNECTED by requantization breakpoints, for scales without a 32-bit multiplier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -15,6 +13,7 @@ from stages.backends.kernels.eight_bit import (
 )
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -31,7 +30,7 @@ class SteppedFullyConnected(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_weights_order(view) or why_not_types(view) or too_deep(view.op.depth)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.generic.kernels.generic.packing import signed_weights
 
         op = view.op

@@ -1,7 +1,5 @@
 """TIR of fully connected layers with requantization breakpoints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D with 3x3 windows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.kernels.eight_bit import weight_rows, why_not_centred_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView, Tensor
 from stages.support.lazy import np
 
@@ -45,7 +44,7 @@ class Depthwise3x3(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_centred_types(view) or _why_not_windows(view)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.generic.kernels.generic import packing
 
         op = view.op

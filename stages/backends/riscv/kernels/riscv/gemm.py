@@ -1,7 +1,5 @@
 """CONV_2D as a matrix product of six pixels at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -15,6 +13,7 @@ from stages.backends.riscv.kernels.riscv.rows import Rows
 from stages.backends.riscv.kernels.riscv.windows import FIELDS as WINDOWS
 from stages.backends.riscv.kernels.riscv.windows import fields_of, reads_in_place
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -49,7 +48,7 @@ class Gemm(Kernel):
         size = 4 * rows_of_words(view, target).words
         return f"a tile takes {size} bytes of scratch; the limit is {_MOST_PACKED}" if size > _MOST_PACKED else ""
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.generic.kernels.generic import packing
         from stages.backends.riscv.kernels.riscv.panels import channels, panels
 

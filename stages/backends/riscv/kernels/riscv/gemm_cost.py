@@ -1,7 +1,5 @@
 """Instruction model of `gemm.c`, fitted to counts on the calibration grid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from stages.backends.riscv.kernels.riscv.rows import ROWS, Rows

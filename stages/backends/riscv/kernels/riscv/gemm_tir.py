@@ -5,8 +5,6 @@ for n in batch, g in groups:
   windows  y[P, O]  <- the same of windows of x           others, padded with the zero point    riscv_windows_s8
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights and channel constants in the layout that `panels32.h` and `panels64.h` read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from stages.backends.riscv.kernels.riscv.rows import GROUP, Rows

@@ -1,7 +1,5 @@
 """Check for layers with a ReLU that `rectified.h` supports."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.eight_bit import sums
 from stages.ir.graph import LayerView
 from stages.support.lazy import np

@@ -1,7 +1,5 @@
 """Layout of rows and weights in the words of `panels32.h` and `panels64.h`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ROWS = 6

@@ -1,7 +1,5 @@
 """Window access of `gemm.c`."""
 
-from __future__ import annotations
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import WINDOWS, has_windows, windows_of
 from stages.backends.kernels.structure import Structure

@@ -3,8 +3,6 @@
 They call operations by name, which rvp_operations.h maps to the instructions of the core's draft of P.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from stages.backends.kernels.folder import KernelFolder

@@ -1,7 +1,5 @@
 """ADD and SUB, with broadcasting."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET

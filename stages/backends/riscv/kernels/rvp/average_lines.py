@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D for any number of channels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil, prod
 from typing import Any, ClassVar
@@ -12,8 +10,8 @@ from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 MAX_WINDOW = 100  # elements; up to so many all counts have a factor in 16 bits (averages.h)
 
@@ -37,7 +35,7 @@ class AveragePoolLines(Kernel):
             return f"a window has {prod(view.op.kernel)} elements; the limit is {MAX_WINDOW}"
         return why_not_beside(view) or not_eight_bit(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return Pool2d().pack(view, params)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

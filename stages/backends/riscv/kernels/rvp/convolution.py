@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED: pixel panels times all output channels."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,6 +12,7 @@ from stages.backends.kernels.matrix import has_windows, rows_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
 from stages.backends.riscv.kernels.rvp.panels import GEOMETRY, block_count, geometry, products, why_not_arithmetic
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -40,7 +39,7 @@ class _Gemm(Kernel):
     def why_not_shape(self, view: LayerView) -> str:
         """Return why the kernel cannot compute this shape or layout, '' if it can."""
 
-    def pack_for(self, view: LayerView, params: GemmParams, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: GemmParams, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         bits, lanes = target.word_bits, target.word_bits // 32
@@ -55,7 +54,7 @@ class _Gemm(Kernel):
         if split.groups > 1:
             weights = packing.on_diagonals(weights, zero_point, split.groups, split.depth // split.channels)
         parts = [slice(first, first + split.columns) for first in range(0, split.parts * split.columns, split.columns)]
-        constants: dict[str, np.ndarray] = {
+        constants: dict[str, Array] = {
             "weights": np.stack([packing.gemm_weights(part, zero_point, split.run, bits, blocks) for part in weights]),
             "params": np.stack(
                 [

@@ -11,8 +11,6 @@ Remaining panels have separate blocks, `panel_last` and `gemm_last`; so have rem
 An int32 of the panel holds four activations, the first in the low byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 from typing import Any, Literal

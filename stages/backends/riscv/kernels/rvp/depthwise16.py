@@ -1,7 +1,5 @@
 """Depthwise convolution of 16-bit activations, one register of channels at a time."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.kernels.depthwise16 import Depthwise16, Prices16

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D with 3x3 windows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -22,6 +20,7 @@ from stages.backends.riscv.kernels.rvp.strips import (
     why_not_arithmetic,
 )
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -53,7 +52,7 @@ class DepthwiseConv2d(Kernel):
         """
         return same_bytes(view.inputs[0], view.outputs[0]) and view.op.out_channels % _REGISTER_BYTES == 0
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         constants, lanes = layer_arithmetic(view), target.word_bits // 32

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D tap by tap through planes of pixel registers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,6 +9,7 @@ from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of
 from stages.backends.riscv.kernels.rvp.plane_layout import PLANES, Plane, fields
 from stages.backends.riscv.kernels.rvp.strips import is_split, why_not_arithmetic
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -33,7 +32,7 @@ class DepthwisePlanes(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or why_not_nhwc(view) or why_not_arithmetic(view, any_shift=True)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         constants = arithmetic(view, signed_activations=True, any_shift=True)
@@ -62,7 +61,7 @@ class DepthwisePlanes(Kernel):
         return Plane.of(view, target.word_bits // 32).cost(view)
 
 
-def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
+def _pairs(view: LayerView, plane: Plane) -> Array:
     """Return the weights of each tap pair and of a single tap: int64 [words, 2, channels]."""
     weights = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)
     if plane.exchanged:

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D by outputs, for windows with little overlap or as large as the image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
@@ -12,8 +10,8 @@ from stages.backends.kernels.structure import TAPS, Structure, taps
 from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
 from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, pixel_costs, why_not_arithmetic
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 FIELDS = Structure(
     "rvp_depthwise_taps",
@@ -38,7 +36,7 @@ class DepthwiseTaps(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         constants, op = arithmetic(view, signed_activations=True, any_shift=True), view.op

@@ -1,7 +1,5 @@
 """TIR of depthwise convolution output by output: one block per image."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

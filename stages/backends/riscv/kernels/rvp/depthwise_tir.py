@@ -1,7 +1,5 @@
 """TIR of 3x3 depthwise convolution: one block per channel group of an image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D of any window through lines of transposed columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,6 +9,7 @@ from stages.backends.riscv.kernels.rvp.base import arithmetic
 from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, why_not_arithmetic
 from stages.backends.riscv.kernels.rvp.window_lines import WINDOW, Lines, fields, why_not_lines
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -33,7 +32,7 @@ class DepthwiseWindow(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         lanes = target.word_bits // 32

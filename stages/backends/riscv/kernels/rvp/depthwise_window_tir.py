@@ -1,7 +1,5 @@
 """TIR of depthwise convolution of any window: one block per image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

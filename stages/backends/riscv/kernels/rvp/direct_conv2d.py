@@ -1,7 +1,5 @@
 """CONV_2D with wide windows: a tile of rows at a time, with one copy of each pixel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -11,6 +9,7 @@ from stages.backends.riscv.kernels.rvp.base import arithmetic, one_rounding_of, 
 from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
 from stages.backends.riscv.kernels.rvp.tiling import DirectParams, Tiling, geometry, usable_axes
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -32,7 +31,7 @@ class DirectConv2d(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
 
-    def pack_for(self, view: LayerView, params: DirectParams, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: DirectParams, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         lanes = target.word_bits // 32

@@ -1,7 +1,5 @@
 """TIR of the direct convolution: one block per row tile of an image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

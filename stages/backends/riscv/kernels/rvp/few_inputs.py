@@ -1,7 +1,5 @@
 """CONV_2D whose windows are few bytes, multiplied like single pixels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -19,8 +17,8 @@ from stages.backends.riscv.kernels.rvp.panels import (
 from stages.backends.riscv.kernels.rvp.pointwise import MOST_CHUNKS, block_instructions, packed
 from stages.backends.riscv.kernels.rvp.pointwise import why_not_shape as why_not_pointwise
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 
 class FewInputs(Kernel):
@@ -41,7 +39,7 @@ class FewInputs(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         lanes = target.word_bits // 32
         constants = {"params": packed(view, run_elements(view), target.word_bits, block_count(view, lanes))[None]}
         return constants | ({"geometry": GEOMETRY.of(geometry(view, lanes))} if has_windows(view) else {})

@@ -3,8 +3,6 @@
 Tiles, remaining rows and the staging of incomplete registers are as in the GEMM kernels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.kernel import Lowering

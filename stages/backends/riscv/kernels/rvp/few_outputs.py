@@ -1,7 +1,5 @@
 """CONV_2D with few output channels: dot products along the depth, four pixels at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil, prod
 from typing import Any, ClassVar, NamedTuple
@@ -13,6 +11,7 @@ from stages.backends.kernels.structure import TAPS, Structure, taps
 from stages.backends.kernels.windows import whole_windows
 from stages.backends.riscv.kernels.rvp.base import LANE, arithmetic, clip_word
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -43,7 +42,7 @@ class FewOutputs(Kernel):
         shape = why_not_types(view) or _why_not_shape(view)
         return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=False, any_shift=True))
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         op, constants = view.op, arithmetic(view, signed_activations=False, any_shift=True)

@@ -1,7 +1,5 @@
 """FULLY_CONNECTED of one row: dot products along the depth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_sums, why_no
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import arithmetic
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -31,7 +30,7 @@ class FullyConnectedRows(Kernel):
         shape = why_not_types(view) or why_not_nhwc(view)
         return shape or why_not_sums(view.op.depth, lambda: arithmetic(view, signed_activations=False))
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing
 
         constants, bits = arithmetic(view, signed_activations=False), target.word_bits

@@ -3,8 +3,6 @@
 Weights lie in groups of units (packing.rows_weights): groups of eight in a loop, then the rest.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.eight_bit import SUFFIX, weight_zero_point

@@ -5,8 +5,6 @@ least squares of relative errors over the layers of the cost tables: calls, chan
 panel.c in each of its copy modes, windows at the border, staging.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Log-mel spectra of frames, and features of them; on RV64 two numbers at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -9,6 +7,7 @@ from stages.backends.generic.kernels.generic import log_mel as generic
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.kernels.signal import frames_of
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -29,7 +28,7 @@ class LogMel(generic.LogMel):
             return f"frames of {frame} samples; of several, each needs a multiple of 4"
         return ""
 
-    def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, np.ndarray]:
+    def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, Array]:
         if target.word_bits == 32:
             return super().fft_tables(view, target)
         from stages.backends.kernels.log_mel import lane_tables
@@ -50,7 +49,7 @@ class MelFeatures(generic.MelFeatures):
         is_even = depth == size and size % 2 == 0
         return "" if is_even else f"sums of {depth} of {size} values; it needs all, an even number"
 
-    def weights(self, view: LayerView) -> np.ndarray:
+    def weights(self, view: LayerView) -> Array:
         """Return the weight rows; each four weights are in the order 0 2 1 3."""
         weights = view.constant("weights")
         fours = np.pad(weights, ((0, 0), (0, -weights.shape[1] % 4))).reshape(-1, 2, 2)

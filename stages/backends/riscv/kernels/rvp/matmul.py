@@ -1,7 +1,5 @@
 """BATCH_MATMUL of int8."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any
@@ -12,6 +10,7 @@ from stages.backends.kernels.matmul import Matmul8, MatrixTile
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -42,7 +41,7 @@ class RvpMatmul(Matmul8):
         refused = super().why_not_layer(view, target)
         return refused or ("" if view.op.shift >= -31 else f"a right shift of {-view.op.shift}; the limit is 31")
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp.rounding import rounders
 
         op, (a, b), y = view.op, view.inputs, view.outputs[0]

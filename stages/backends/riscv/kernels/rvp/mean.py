@@ -1,7 +1,5 @@
 """MEAN with neighbouring results, such as over the pixels of an image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,8 +9,8 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import reduced_axes, two_axes
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 MEAN = Structure("rvp_mean", ("rows", "row_step", "columns", "column_step", "offset", "multiplier", "rounder", "clip"))
 
@@ -33,7 +31,7 @@ class Mean(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view) or _why_not_axes(view, target.word_bits // 8) or _why_not_arithmetic(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (rows, columns) = view.op, two_axes(reduced_axes(view)[1])
         fields = {
             "rows": rows.extent,

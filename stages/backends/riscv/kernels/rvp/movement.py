@@ -1,7 +1,5 @@
 """Data movement in words, with transposes by P instructions."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from stages.backends.kernels.word_copies import WordConcatenation, WordCopies, WordMove, WordSlide, WordVariable

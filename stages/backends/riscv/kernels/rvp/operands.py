@@ -1,7 +1,5 @@
 """Kernels of two operands: rows for operands.h, from the tensors or from tiles."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,8 +10,8 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, Broadcast, broadcast
 from stages.backends.riscv.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiles
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 ROWS = ("rows", "count", "step0", "step1", "row0", "row1")
 REGISTER = 60.0  # instructions for a register of elements, roughly
@@ -47,7 +45,7 @@ class Operands(Kernel):
     def fields(self, view: LayerView) -> dict[str, int]:
         """Return the fields of the structure, without ROWS."""
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         return _structures(view, target, self.structure, self.fields(view))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -58,9 +56,7 @@ class Operands(Kernel):
         return _cost(calls, target.word_bits // 8, self.loop) if isinstance(calls, Broadcast) else calls.cost(self.loop)
 
 
-def _structures(
-    view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]
-) -> dict[str, np.ndarray]:
+def _structures(view: LayerView, target: Target, structure: Structure, fields: Mapping[str, int]) -> dict[str, Array]:
     """Return the layer's constants: `structure` with ROWS for calls and a shorter last call."""
     calls = plan(view, target)
     if isinstance(calls, Broadcast):

@@ -1,7 +1,5 @@
 """Constants in the layouts that the rvp kernels read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers as matrix products of row panels and channel blocks, for the GEMM kernels."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import NamedTuple
 

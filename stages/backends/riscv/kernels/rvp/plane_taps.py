@@ -1,7 +1,5 @@
 """Grouping of window taps that rvp.depthwise_planes_s8 processes at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 The constants of a channel block stay in registers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -14,6 +12,7 @@ from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of, rounds_once
 from stages.backends.riscv.kernels.rvp.panels import why_not_arithmetic
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -38,7 +37,7 @@ class Pointwise(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or why_not_shape(view, target) or why_not_arithmetic(view)
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         pixels = _pixels(view, target)
         params = packed(view, depth_of(view), target.word_bits // pixels, _blocks(view, target))
         if pixels == 2:
@@ -70,7 +69,7 @@ def block_instructions(view: LayerView, chunks: int) -> int:
     return 23 + 4 * chunks + 4 * late + (4 if is_bounded(view) else 0) - saved
 
 
-def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
+def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> Array:
     """Return params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes].
 
     Each run of `run` elements starts a new chunk.

@@ -1,7 +1,5 @@
 """TIR of pointwise convolutions with few inputs: one block per layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """MAX_POOL_2D for any number of channels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil
 from typing import Any, ClassVar
@@ -11,8 +9,8 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 LONG = {8: 28, 4: 32}  # by register: of so many units pixels are copied as runs (SHORT in copies_image.h)
 
@@ -34,7 +32,7 @@ class MaxPoolLines(Kernel):
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_beside(view) or not_eight_bit(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         return Pool2d().pack(view, params)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -1,7 +1,5 @@
 """TIR of pooling by lines: one block per image, with scratch for a line and rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

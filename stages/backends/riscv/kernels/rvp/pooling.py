@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D of any window."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from math import prod
@@ -12,6 +10,7 @@ from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -42,7 +41,7 @@ class Pool2d(Kernel):
             return f"a window has {prod(op.kernel)} elements; 16-bit sums hold {MAX_WINDOW}"
         return not_eight_bit(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, x, y = view.op, view.inputs[0], view.outputs[0]
         sizes = (*x.shape[1:3], *y.shape[1:3], x.shape[3])
         fields = (*sizes, *op.kernel, *op.stride, *op.padding[:2], op.act_min, op.act_max)

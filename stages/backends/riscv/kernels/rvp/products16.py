@@ -1,7 +1,5 @@
 """Layers on 16-bit activations, three pixels times four channels at a time."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements

@@ -1,7 +1,5 @@
 """Weights in the layout that quads.c reads."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

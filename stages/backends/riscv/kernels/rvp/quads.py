@@ -1,7 +1,5 @@
 """CONV_2D of few channels: four adjacent output bytes at a time, from rows in place."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,6 +9,7 @@ from stages.backends.kernels.matrix import depth_of
 from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
 from stages.backends.riscv.kernels.rvp.quad_lines import QUADS, QuadLines
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -36,7 +35,7 @@ class Quads(Kernel):
         shape = why_not_types(view) or _why_not_shape(view) or _why_not_size(view, target.word_bits // 32)
         return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=True, any_shift=True))
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         from stages.backends.riscv.kernels.rvp import packing, quad_packing
 
         constants = arithmetic(view, signed_activations=True, any_shift=True)

@@ -1,7 +1,5 @@
 """Requantization of rvp kernels in TIR, from packed multipliers and rounders."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.tirx.script.builder import ir as T

@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR of int8."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.resize import HalvingResize

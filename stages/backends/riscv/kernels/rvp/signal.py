@@ -1,7 +1,5 @@
 """TFLM's signal operators on frames of int16, a register at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -116,7 +114,7 @@ class FilterBank(generic.FilterBank):
             sections.append((int(first), len(widened), widened))
         return sections
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the weights of both channels side by side, for pairs of bins."""
         sections = self._pairs(view)
         places = [number for first, count, _ in sections for number in (first, count)]

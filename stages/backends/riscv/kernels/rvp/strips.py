@@ -1,7 +1,5 @@
 """Depthwise convolution in strips of four columns: weights and positions."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 

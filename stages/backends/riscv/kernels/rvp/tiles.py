@@ -8,8 +8,6 @@ some pixels at a time.
     [20, 20, 4] + [20, 20, 1]   for each 100 pixels: p0 p0 p0 p0 p1 p1 p1 p1 …   4 calls for 400 elements each
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

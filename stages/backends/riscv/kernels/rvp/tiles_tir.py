@@ -1,7 +1,5 @@
 """TIR of layers of two operands in tiles: expansions, and calls for rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.kernel import Lowering

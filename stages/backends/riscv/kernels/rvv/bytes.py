@@ -1,7 +1,5 @@
 """Functions of one byte by table; MAXIMUM and MINIMUM."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.kernels.byte_table import ByteTable

@@ -3,8 +3,6 @@
 The lanes of a vector are channels, of one pixel or of neighbours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +10,7 @@ from stages.backends.kernels.eight_bit import why_not_nhwc, why_not_sums, why_no
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.riscv.kernels.rvv.depthwise_lines import FIELDS, arithmetic, fields, lines_of
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
@@ -36,7 +35,7 @@ class _Windows(Kernel):
         """Return why the kernel cannot compute the layer's window, '' if it can."""
         return ""
 
-    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         constants, lines = arithmetic(view), lines_of(view, target.vlen)
         return {
             "weights": lines.weights(constants.weights),

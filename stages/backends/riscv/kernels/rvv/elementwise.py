@@ -1,7 +1,5 @@
 """ADD, SUB and MUL, with broadcasting."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,8 +11,8 @@ from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, twice, why_not_scale, why_not_shift
 from stages.backends.riscv.kernels.rvv.turns import turns
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 _GEOMETRY = ("rows", "run", "row0", "row1", "step0", "step1")
 _INPUTS = ("zero_point0", "zero_point1")
@@ -47,7 +45,7 @@ class _Elementwise(Kernel):
     def scales(self, op: Any) -> dict[str, int]:
         """Return the fields of all scales."""
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, axes = view.op, broadcast(view)
         geometry = (axes.rows.extent, axes.run.extent, *axes.rows.strides[1:], *axes.run.strides[1:])
         output = (op.output_zero_point, op.act_min, op.act_max)

@@ -1,7 +1,5 @@
 """CONV_2D and FULLY_CONNECTED as matrix products with RVV."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """MEAN over any axes that make at most two runs in memory, and averages of whole images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -13,8 +11,8 @@ from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_not_scale
 from stages.backends.riscv.kernels.rvv.turns import turns
 from stages.backends.targets.spec import Target
+from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
 
 _AXES = ("x_step", "extent0", "step0", "extent1", "step1", "offset")
 MEAN = Structure("rvv_mean", (*_AXES, *SCALE[1:], "zero_point", "low", "high"))
@@ -40,7 +38,7 @@ class Mean(Kernel):
             return f"a shift of {op.shift} is not supported"
         return not_eight_bit(view) or why_not_scale(255 * op.count, op.multiplier, op.shift)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (kept, summed) = view.op, reduced_axes(view)
         outer, inner = two_axes(summed)
         axes = (kept[-1].strides[1], outer.extent, outer.strides[0], inner.extent, inner.strides[0])
@@ -83,7 +81,7 @@ class Average(Kernel):
             return "a window is not the whole image"
         return not_eight_bit(view) or why_not_nhwc(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         op, (_, height, width, channels) = view.op, view.inputs[0].shape
         fields = {"pixels": height * width, "channels": channels, "low": op.act_min, "high": op.act_max}
         return {"fields": _AVERAGE.of(fields)}

@@ -3,8 +3,6 @@
 PAD, slices, TRANSPOSE, layout transforms, resize to the nearest pixel, CONCATENATION, states.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any, ClassVar
 

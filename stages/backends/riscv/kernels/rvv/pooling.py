@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D of NHWC images by rows."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.kernels.pool_rows import PoolRows, mean_groups, mean_runs

@@ -1,7 +1,5 @@
 """PRELU with broadcast slopes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.eight_bit import Range

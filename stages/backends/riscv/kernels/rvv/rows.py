@@ -1,7 +1,5 @@
 """SOFTMAX and RESIZE_BILINEAR by rows."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from stages.backends.kernels.resize import Resize8

@@ -1,7 +1,5 @@
 """Fields of `rvv_asm.h`: a real multiplier as two shifts, multiplier and limit."""
 
-from __future__ import annotations
-
 _LOWEST = -(1 << 31)
 
 

@@ -1,7 +1,5 @@
 """Iterations of loops over vectors, for cost estimates."""
 
-from __future__ import annotations
-
 from stages.backends.targets.spec import Target
 
 

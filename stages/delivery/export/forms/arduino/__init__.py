@@ -3,8 +3,6 @@
 The sketch prints the test's result to the serial port.
 """
 
-from __future__ import annotations
-
 from stages.delivery.export.form import Form
 
 FORM = Form(

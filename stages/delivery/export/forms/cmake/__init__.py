@@ -1,7 +1,5 @@
 """CMake: a static library, an example as CTest test, a toolchain file for other cores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

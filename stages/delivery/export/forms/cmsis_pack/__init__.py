@@ -1,7 +1,5 @@
 """CMSIS-Pack: a package description and the .pack archive."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

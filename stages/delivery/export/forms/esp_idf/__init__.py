@@ -1,7 +1,5 @@
 """ESP-IDF: a component with its manifest and Kconfig, and an example project."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

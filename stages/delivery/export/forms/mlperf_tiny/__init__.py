@@ -1,7 +1,5 @@
 """MLPerf Tiny: the benchmark's harness functions for a network, for submissions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from math import prod

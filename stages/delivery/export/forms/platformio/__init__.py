@@ -1,7 +1,5 @@
 """PlatformIO: a library with its manifest, and an example project."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

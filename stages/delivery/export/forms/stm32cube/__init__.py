@@ -1,7 +1,5 @@
 """STM32Cube: a folder of sources for STM32CubeMX (CMake) and STM32CubeIDE projects."""
 
-from __future__ import annotations
-
 from stages.delivery.export.form import Form, cortex_m_only
 
 FORM = Form(

@@ -1,7 +1,5 @@
 """Zephyr: a module with west manifest and Kconfig symbol, and a sample as a Twister test."""
 
-from __future__ import annotations
-
 from stages.delivery.export.form import Form
 
 #: Release of Zephyr in west.yml: a tag, so that the workspace is the same each time.

@@ -1,7 +1,5 @@
 """Options of all front ends, and the features that the next part of a chain reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Build the TFLite file of a front end."""
 
-from __future__ import annotations
-
 from stages.ir.models.chain.frontends import mel_operators, microfrontend_operators
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.mel import LogMel, Mfcc

@@ -3,8 +3,6 @@
 Front ends compute their filters on the device with log1pf. Another rounding would change filter weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

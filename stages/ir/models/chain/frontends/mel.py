@@ -6,8 +6,6 @@ docs/how-to/audio.md has the names that librosa and Edge Impulse use.
 The integer formulas are in stages/ir/arithmetic/mel.py and stages/ir/operators/log_mel.py.
 """
 
-from __future__ import annotations
-
 from math import ceil, floor, log, log10
 from typing import Annotated, Literal, Self
 

@@ -1,7 +1,5 @@
 """Build log_mel and mfcc files: SignalFramer, FirmlineLogMel, FirmlineMelFeatures."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import log2
 

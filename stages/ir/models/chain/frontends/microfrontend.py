@@ -9,8 +9,6 @@ TFLM's signal operators compute the same steps, so the file has these. A feature
 Without the logarithm, features are floats.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """The operators of microfrontend, from samples to features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Source: tensorflow/lite/experimental/microfrontend/lib of TFLM.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Build TFLite files of TFLM's signal operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.ir.models.builder import ModelBuilder, Tensor
