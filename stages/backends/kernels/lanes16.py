@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import weight_rows
-from stages.backends.kernels.matrix import WINDOWS
 from stages.backends.kernels.structure import Structure
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
 
-FIELDS = Structure("fl_depthwise16", (*WINDOWS, "out_height", "low", "high"))
+FIELDS = Structure.of_header("fl_depthwise16", __file__, "include/depthwise16_fields.h")
 _LARGEST = 1 << 15  # of an activation
 
 

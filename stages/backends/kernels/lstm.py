@@ -11,7 +11,7 @@ from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
 _SUMS = 16 * 8 * 4  # bytes of LSTM_BLOCK cells
-LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier", "shift", "zero_point"))
+LSTM = Structure.of_header("fl_lstm", __file__, "include/lstm_image.h")
 
 
 class Lstm8(Kernel):

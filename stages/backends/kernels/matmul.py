@@ -12,13 +12,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-PRODUCT = Structure(
-    "fl_matmul_image",
-    (
-        *("rows", "depth", "units", "x_row", "x_step", "w_unit", "w_step"),
-        *("zero_point0", "zero_point1", "multiplier", "shift", "zero_point", "low", "high"),
-    ),
-)
+PRODUCT = Structure.of_header("fl_matmul_image", __file__, "include/matmul_image.h")
 _DEEPEST = (1 << 30) // 255**2  # twice a sum of so many products fits 32 bits
 
 

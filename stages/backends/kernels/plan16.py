@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import weight_rows
-from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, run_elements
+from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, run_elements
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
 
-FIELDS = Structure(
-    "fl_products16",
-    (*WINDOWS, "pixels", "out_channels", "run", "pitch", "depth", "chunk", "direct", "mode", "low", "high"),
-)
+FIELDS = Structure.of_header("fl_products16", __file__, "include/products16_image.h")
 SHORT, FINE, LONG = range(3)
 _LARGEST = 1 << 15  # of an activation
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+from stages.backends.kernels.structure import Structure, pool_fields
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
 MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
-POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"))
+POOL_ROWS = Structure.of_header("fl_pool_rows", __file__, "include/pool_rows.h")
 
 
 class PoolRows(Kernel):

@@ -12,7 +12,7 @@ from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
-RESIZE = Structure("fl_resize", ("width", "channels", "out_height", "out_width"))
+RESIZE = Structure.of_header("fl_resize", __file__, "include/resize_image.h")
 _WHOLE = 1024  # 1 as a share in a layer's constants
 
 

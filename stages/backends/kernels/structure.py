@@ -1,8 +1,10 @@
 """Constant structures of C: int32 fields, in the order of a header."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -11,14 +13,27 @@ from stages.support.lazy import np
 SIZES = ("height", "width", "channels", "out_height", "out_width")
 TAPS = ("kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")
 UNDILATED = tuple(field for field in TAPS if not field.startswith("dilation"))
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Structure:
-    """A C structure: `name` in a header, and its int32 fields."""
+    """A C structure of int32 fields."""
 
     name: str
     fields: tuple[str, ...]
+
+    @classmethod
+    def of_header(cls, name: str, module: str, header: str) -> Self:
+        """Return `struct name` of a header; its path is relative to the folder of `module`, a `__file__`.
+
+        Raises LookupError if the header does not declare it, or has fields that are not int32_t.
+        """
+        text = _COMMENT.sub("", (Path(module).parent / header).read_text(encoding="utf-8"))
+        body = re.search(rf"\bstruct {name} {{((?:\s*int32_t [\w\s,]+;)+)\s*}};", text)
+        if body is None:
+            raise LookupError(f"{header} declares no `struct {name}` of int32_t fields")
+        return cls(name, tuple(re.findall(r"\w+", body[1].replace("int32_t ", ""))))
 
     @property
     def shape(self) -> tuple[int]:

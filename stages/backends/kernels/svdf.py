@@ -12,13 +12,7 @@ from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
-SVDF = Structure(
-    "fl_svdf_image",
-    (
-        *("units", "rank", "depth", "memory"),
-        *("feature_multiplier", "feature_shift", "multiplier", "shift", "zero_point", "low", "high"),
-    ),
-)
+SVDF = Structure.of_header("fl_svdf_image", __file__, "include/svdf_image.h")
 
 
 class Svdf8(Kernel):

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
-from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
+from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, pixels_of, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.backends.tiles.matrix_product import FIELDS as PRODUCT_FIELDS
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D, FullyConnected
 
 FIELDS = Structure("product", PRODUCT_FIELDS)
-GATHERED = Structure("gathered_windows", (*WINDOWS, "fill", "flip", "row"))
+GATHERED = Structure.of_header("gathered_windows", __file__, "../kernels/include/gather_windows_image.h")
 _GATHERED_BYTES = 2048  # of gathered rows, if a tile takes less
 
 

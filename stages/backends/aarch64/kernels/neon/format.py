@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
-from stages.backends.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, windows_of
+from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, pixels_of, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D, FullyConnected
 
 NARROW = 4  # columns of the blocks behind the wide ones
 GEMM_BYTES = 64 + 4 * 5  # of struct neon_gemm: the output's constants and gemm_fields
-GATHERED = Structure("neon_windows", (*WINDOWS, "fill", "flip", "row", "weight_zero_point"))  # of matrix.h
+GATHERED = Structure.of_header("neon_windows", __file__, "matrix.h")  # of matrix.h
 
 
 @dataclass(frozen=True)

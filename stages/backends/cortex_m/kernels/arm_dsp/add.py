@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.base import clamps
 from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, rows_of, why_not_rows
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, same_bytes, shifted_input
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -19,7 +19,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
 
-FIELDS = Structure("arm_dsp_add", ("doubled", "rounder", *CLAMP))
+FIELDS = Structure.of_header("arm_dsp_add", __file__, "add.h")
 COMMON_SHIFT = 19
 
 

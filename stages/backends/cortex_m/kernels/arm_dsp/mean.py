@@ -11,13 +11,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-FIELDS = Structure(
-    "arm_dsp_mean",
-    (
-        *("rows", "row_step", "columns", "column_step"),
-        *("offset", "multiplier", "shift", "single_rounding", "zero_point", "low", "high"),
-    ),
-)
+FIELDS = Structure.of_header("arm_dsp_mean", __file__, "mean.h")
 MAX_COLUMNS = 255  # that are added in 16 bits
 
 

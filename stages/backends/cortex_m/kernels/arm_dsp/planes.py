@@ -12,11 +12,8 @@ from stages.support.lazy import np, npt
 
 FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))
 BYTES_FIELDS = Structure("arm_dsp_depthwise3x3_bytes_fields", (*FIELDS.fields, "x_row", "pad"))
-WIDEN = Structure("arm_dsp_widen", ("rows", "columns", "row_step", "column_step", "first", "pitch"))
-ROW_FIELDS = Structure(
-    "arm_dsp_depthwise",
-    (*("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"), *("y_row", "y_column", *CLAMP)),
-)
+WIDEN = Structure.of_header("arm_dsp_widen", __file__, "depthwise.h")
+ROW_FIELDS = Structure.of_header("arm_dsp_depthwise", __file__, "depthwise_rows.h")
 
 
 def centred_taps(view: LayerView) -> npt.NDArray[np.int64]:

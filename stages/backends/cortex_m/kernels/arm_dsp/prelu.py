@@ -17,7 +17,7 @@ class Prelu(TablePrelu):
     estimate_error = 1.25
     sources = ("prelu.c",)
     function = "arm_dsp_prelu"
-    structure = Structure("arm_dsp_prelu", FIELDS)
+    structure = Structure.of_header("arm_dsp_prelu", __file__, "prelu.h")
     elements, instructions, call = 1, 16.0, 34.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, walk
 from stages.ir.graph import LayerView
 
-ROWS = Structure("arm_dsp_rows", ("rows", "count", "row0", "row1", "y_row"))
+ROWS = Structure.of_header("arm_dsp_rows", __file__, "rows.h")
 
 
 @dataclass(frozen=True)

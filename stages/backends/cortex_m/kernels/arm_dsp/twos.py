@@ -6,20 +6,17 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 
-from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
 from stages.backends.kernels.eight_bit import SUFFIX, centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of
-from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
+from stages.backends.kernels.structure import Structure, sizes, taps
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
 
 DEPTH = 2  # input channels of a group
-FIELDS = Structure(
-    "arm_dsp_twos",
-    (*SIZES, *TAPS, "images", "pairs", "last_pair", "group_out", "blocks", "last_out", "words", "zero", *CLAMP),
-)
+FIELDS = Structure.of_header("arm_dsp_twos", __file__, "twos.h")
 
 
 class Twos(Kernel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import columns_of, has_windows, rows_of
 from stages.backends.kernels.structure import SIZES, TAPS, Structure
@@ -15,7 +15,7 @@ from stages.ir.operators.products import Conv2D, FullyConnected
 from stages.support.lazy import np, npt
 
 RUNS = ("units", "odd", "rest", "runs", "rows", "jump", "row_jump")
-WINDOWS = Structure("arm_dsp_few_windows", (*RUNS, "pixel", "y_pixel", "y_channel", *CLAMP))
+WINDOWS = Structure.of_header("arm_dsp_few_windows", __file__, "few.h")
 # What stands before two of these in the C structure arm_dsp_few: windows that lie inside the image, and copied ones.
 LAYER = Structure(
     "arm_dsp_few_fields",

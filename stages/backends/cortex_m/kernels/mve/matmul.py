@@ -9,7 +9,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-FIELDS = Structure("mve_matmul", PRODUCT.fields)  # of matmul.h
+FIELDS = Structure.of_header("mve_matmul", __file__, "matmul.h")  # of matmul.h
 PANEL = 16  # rows
 _WORDS = 7 + 2 * PANEL  # of gemm.S, of a panel's offsets and of its outputs
 _BLOCK_PARAMETERS = 12

@@ -11,10 +11,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-FIELDS = Structure(
-    "mve_mean",
-    (*("rows", "row_step", "columns", "column_step"), *("offset", "multiplier", "shift", "zero_point", "low", "high")),
-)
+FIELDS = Structure.of_header("mve_mean", __file__, "mean.h")
 MOST_COLUMNS = 255  # that are added in 16 bits
 
 

@@ -17,7 +17,7 @@ class MvePrelu(TablePrelu):
     estimate_error = 1.25
     sources = ("prelu.S",)
     function = "mve_prelu"
-    structure = Structure("mve_prelu", FIELDS)
+    structure = Structure.of_header("mve_prelu", __file__, "prelu.h")
     elements, instructions, left, call = 8, 26.0, 4.0, 27.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:

@@ -14,15 +14,7 @@ CHUNK = 16  # taps of a vector
 STEPS = (1, 2, 3, 4, 6)  # from a window to the next that taps.S has functions of their own for
 MOST_BYTES = 32767 // 8  # from a strip, or an output pixel, to the next: eight of them are offsets of 16 bits
 _WINDOW = ("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")
-FIELDS = Structure(  # of taps.h
-    "mve_taps",
-    (
-        *("pitch", "y_channel", "taps", "step", "out_pixel", "zero_point", "low", "high"),
-        *("eights", "rest", "rest_bytes", "chunks", "last_bytes"),
-        *("height", "width", "pixel", "line", "out_height", "out_width", "out_line", *_WINDOW),
-        *("fill", "flip", "multiplier", "lanes", "strips", "rotated"),
-    ),
-)
+FIELDS = Structure.of_header("mve_taps", __file__, "taps.h")
 
 
 @dataclass(frozen=True)

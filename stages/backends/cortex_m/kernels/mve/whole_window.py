@@ -10,7 +10,7 @@ from stages.support.lazy import np, npt
 
 BLOCK = 4  # channels
 CHUNK = 8  # taps of a vector
-FIELDS = Structure("mve_whole", ("channels", "chunks", "zero_point", "low", "high"))  # of whole.h
+FIELDS = Structure.of_header("mve_whole", __file__, "whole.h")  # of whole.h
 
 
 def chunks_of(view: LayerView) -> int:

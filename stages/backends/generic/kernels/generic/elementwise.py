@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.loops import Loops8
-from stages.backends.generic.kernels.generic.parameters import ADD, EPILOGUE, MUL, REQUANTIZE, epilogue
+from stages.backends.generic.kernels.generic.parameters import ADD, MUL, REQUANTIZE, epilogue
 from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
@@ -89,9 +89,7 @@ class Mul(_Elementwise):
         return mul(view)
 
 
-PRELU = Structure(
-    "fl_prelu", ("zero_point0", "zero_point1", "multiplier0", "shift0", "multiplier1", "shift1", *EPILOGUE)
-)
+PRELU = Structure.of_header("fl_prelu", __file__, "prelu.h")
 
 
 class Prelu(_Elementwise):

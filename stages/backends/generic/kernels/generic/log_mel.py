@@ -12,8 +12,8 @@ from stages.ir.graph import LayerView
 from stages.ir.operators.log_mel import is_diagonal
 from stages.support.lazy import np
 
-LOG_MEL = Structure("fl_log_mel", ("frame", "fft_length", "pre_emphasis", "mels", "floor", "has_offset"))
-MEL_FEATURES = Structure("fl_mel_features", ("channels", "depth", "step", "low", "high"))
+LOG_MEL = Structure.of_header("fl_log_mel", __file__, "../../../kernels/include/log_mel_types.h")
+MEL_FEATURES = Structure.of_header("fl_mel_features", __file__, "../../../kernels/include/mel_features_image.h")
 
 
 class LogMel(Kernel):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.costs import costs_of
-from stages.backends.generic.kernels.generic.parameters import EPILOGUE, epilogue
+from stages.backends.generic.kernels.generic.parameters import epilogue
 from stages.backends.kernels.eight_bit import not_eight_bit, too_deep, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
@@ -13,13 +13,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-MATMUL = Structure(
-    "fl_matmul",
-    (
-        *("depth", "units", "x_step", "w_unit", "w_step"),
-        *("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE),
-    ),
-)
+MATMUL = Structure.of_header("fl_matmul", __file__, "matmul.h")
 # Products of two differences of int8 that an int32 sum takes.
 _MOST = (1 << 31) // 255**2
 _MOST_WIDE = (1 << 17) - 1  # of 2^30 at most each: sums have less than 48 bits

@@ -11,8 +11,8 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-FRAMER = Structure("fl_framer", ("streams", "frames", "size", "step", "kept", "unset"))
-STACKER = Structure("fl_stacker", ("count", "channels", "rows", "left", "step"))
+FRAMER = Structure.of_header("fl_framer", __file__, "signal_memory.h")
+STACKER = Structure.of_header("fl_stacker", __file__, "signal_memory.h")
 
 
 class _Memory(Signal):

@@ -17,9 +17,7 @@ from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
-FIELDS = Structure(
-    "riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high", "rectified")
-)
+FIELDS = Structure.of_header("riscv_gemm", __file__, "gemm.h")
 # What the words of a tile may take of the arena, in bytes.
 _MOST_PACKED = 16384
 

@@ -1,11 +1,11 @@
 """Window access of `gemm.c`."""
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET
-from stages.backends.kernels.matrix import WINDOWS, has_windows, windows_of
+from stages.backends.kernels.matrix import has_windows, windows_of
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
 
-FIELDS = Structure("riscv_windows", (*WINDOWS[:3], "pixel", "planes", *WINDOWS[3:], "fill", "is_unsigned"))
+FIELDS = Structure.of_header("riscv_windows", __file__, "gemm.h")
 
 
 def reads_in_place(view: LayerView) -> bool:

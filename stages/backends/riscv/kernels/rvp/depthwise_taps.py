@@ -6,17 +6,14 @@ from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, centred_weights, why_not_nhwc, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.backends.kernels.structure import TAPS, Structure, taps
+from stages.backends.kernels.structure import Structure, taps
 from stages.backends.riscv.kernels.rvp.base import arithmetic, clip_word
 from stages.backends.riscv.kernels.rvp.strips import group_channels, is_split, pixel_costs, why_not_arithmetic
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-FIELDS = Structure(
-    "rvp_depthwise_taps",
-    ("height", "width", "channels", "out_height", "out_width", *TAPS, "fill", "flip", "clip"),
-)
+FIELDS = Structure.of_header("rvp_depthwise_taps", __file__, "depthwise_taps.h")
 
 
 class DepthwiseTaps(Kernel):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, run_elements
-from stages.backends.kernels.structure import TAPS, Structure, taps
+from stages.backends.kernels.structure import Structure, taps
 from stages.backends.kernels.windows import whole_windows
 from stages.backends.riscv.kernels.rvp.base import LANE, arithmetic, clip_word
 from stages.backends.targets.spec import Target
@@ -15,13 +15,7 @@ from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
-LAYER = Structure(
-    "rvp_few_outputs",
-    (
-        *("height", "width", "channels", "out_height", "out_width", "outputs"),
-        *(*TAPS, "fill", "clip", "runs", "run_bytes", "in_place"),
-    ),
-)
+LAYER = Structure.of_header("rvp_few_outputs", __file__, "few_outputs.h")
 
 
 class FewOutputs(Kernel):

@@ -14,13 +14,7 @@ from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
 
-LAYER = Structure(
-    "rvp_matmul",
-    (
-        *("rows", "depth", "units", "x_row", "x_step", "w_unit", "w_step"),
-        *("zero_point0", "zero_point1", "multiplier", "rounder", "wide", "clip"),
-    ),
-)
+LAYER = Structure.of_header("rvp_matmul", __file__, "matmul.h")
 _PACKED_BELOW = 3  # rows of x, where the rows of w are along its units
 
 

@@ -12,7 +12,7 @@ from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 
-MEAN = Structure("rvp_mean", ("rows", "row_step", "columns", "column_step", "offset", "multiplier", "rounder", "clip"))
+MEAN = Structure.of_header("rvp_mean", __file__, "mean.h")
 
 
 class Mean(Kernel):

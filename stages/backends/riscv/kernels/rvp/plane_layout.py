@@ -12,16 +12,7 @@ from stages.backends.riscv.kernels.rvp.plane_taps import Taps
 from stages.backends.riscv.kernels.rvp.strips import extents, group_channels, is_split
 from stages.ir.graph import LayerView, Tensor
 
-PLANES = Structure(
-    "rvp_depthwise_planes",
-    (
-        *("rows", "columns", "row_step", "column_step"),
-        *("out_rows", "out_columns", "out_row_step", "out_column_step"),
-        *("top", "left", "fill", "flip", "clip", "channels", "multiplier"),
-        *("row_stride", "column_stride", "reach", "phases", "phase_columns", "band", "padded", "halved"),
-        *("quads", "pairs", "has_single", "record"),
-    ),
-)
+PLANES = Structure.of_header("rvp_depthwise_planes", __file__, "depthwise_planes.h")
 # Of a plane, by lanes: larger ones read fewer rows twice.
 PLANE_BYTES = {1: 3072, 2: 6144}
 

@@ -10,15 +10,7 @@ from math import gcd, lcm
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
 
-QUADS = Structure(
-    "rvp_quads",
-    (
-        *("rows", "columns", "channels", "depth", "out_rows", "out_columns", "out_channels", "units", "groups"),
-        *("kernel_rows", "row_stride", "column_stride", "row_dilation", "top", "left", "fill", "flip", "clip"),
-        *("quads", "period", "period_words", "periods", "line_words", "weight_words", "band"),
-        *("lane_rows", "lane_columns", "lane_groups"),
-    ),
-)
+QUADS = Structure.of_header("rvp_quads", __file__, "quads.h")
 LINES_BYTES = {1: 2048, 2: 4096}  # of a band of lines, by lanes: more rows of the output share what two bands read
 AT_ONCE = 4  # periods
 

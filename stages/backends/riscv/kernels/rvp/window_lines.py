@@ -10,16 +10,7 @@ from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.riscv.kernels.rvp.strips import extents, is_split, pixel_costs
 from stages.ir.graph import LayerView
 
-WINDOW = Structure(
-    "rvp_depthwise_window",
-    (
-        *("rows", "columns", "row_step", "column_step"),
-        *("out_rows", "out_columns", "out_row_step", "out_column_step"),
-        *("top", "left", "row_dilation", "column_dilation", "fill", "flip", "clip"),
-        *("channels", "multiplier", "kernel_rows", "row_stride"),
-        *("full_words", "window_words", "record", "addends", "band", "along_rows"),
-    ),
-)
+WINDOW = Structure.of_header("rvp_depthwise_window", __file__, "depthwise_window.h")
 STRIDES = (1, 2)  # along a line
 # Of a band of lines, by lanes: more rows of the output share what two bands read.
 LINES_BYTES = {1: 2048, 2: 4096}

@@ -20,16 +20,7 @@ from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
 
-FIELDS = Structure(
-    "rvv_depthwise",
-    (
-        *("lanes", "vector", "elements", "vectors", "tail", "y_step", "x_step", "column1", "column2"),
-        *("group_x", "group_y", "zero_point", "low", "high", "taps", "kernel_height", "kernel_width"),
-        *("height", "row", "top", "out_height", "out_row"),
-        *("line", "line_step", "ring", "span", "loaded", "skipped", "fill", "is_unsigned"),
-        *("phases", "chunk", "chunk_step", "channels", "pixel_step"),
-    ),
-)
+FIELDS = Structure.of_header("rvv_depthwise", __file__, "depthwise.h")
 _INT16 = 2  # bytes of an element of a line
 
 
