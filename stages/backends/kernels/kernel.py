@@ -16,6 +16,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -76,7 +77,7 @@ class Kernel(ABC):
               folder is `../neon/windows.c`
     headers   files of the kernel's folder that declare the functions of its intrinsics; the emitted layers include
               them. Their includes are searched in the same folder, in the `include` folders of its record and in
-              `stages/backends/kernels/include`
+              `stages/backends/kernels/include`. Default: the one named as the first source, `add.h` for `add.c`
     layouts   supported layouts of 4-D tensors. `why_not_layer` restricts them for a layer, and `cost` gives their
               price; tensorize chooses each tensor's layout by both
     band_layouts  further layouts, for streamed layers only: tensorize does not consider them for whole images
@@ -108,6 +109,12 @@ class Kernel(ABC):
     row_alignment: ClassVar[int] = 16
     in_place: ClassVar[bool] = False
     estimate_error: ClassVar[float] = 2.0
+
+    def __init_subclass__(cls) -> None:
+        """Set the default of `headers`, if neither the class nor a base class has some."""
+        super().__init_subclass__()
+        if vars(cls).get("sources") and not cls.headers:
+            cls.headers = (str(PurePosixPath(cls.sources[0]).with_suffix(".h")),)
 
     @property
     def folder(self) -> KernelFolder:

@@ -36,7 +36,6 @@ class Matmul8(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("matmul.c",)
-    headers: ClassVar[tuple[str, ...]] = ("matmul.h",)
     function: ClassVar[str]
     prices: ClassVar[tuple[float, float, float]]
 

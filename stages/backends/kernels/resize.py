@@ -28,7 +28,6 @@ class Resize8(Kernel):
 
     ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
     sources: ClassVar[tuple[str, ...]] = ("resize.c",)
-    headers: ClassVar[tuple[str, ...]] = ("resize.h",)
     function: ClassVar[str]
     whole: ClassVar[int]
     prices: ClassVar[tuple[float, float, float]]

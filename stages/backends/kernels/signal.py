@@ -28,7 +28,6 @@ class FrameKernel(Kernel):
     """
 
     sources = ("signal.c",)
-    headers: ClassVar[tuple[str, ...]] = ("signal.h",)
     calls = True
     function: ClassVar[str]
     instructions: ClassVar[float]

@@ -27,7 +27,6 @@ class Softmax16(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"wide_softmax"})
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
     sources = ("softmax16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("softmax16.h",)
     function: ClassVar[str]
     prices: ClassVar[tuple[float, float]]
 

@@ -25,9 +25,11 @@ class Structure:
 
     @classmethod
     def of_header(cls, name: str, module: str, header: str) -> Self:
-        """Return `struct name` of a header; its path is relative to the folder of `module`, a `__file__`.
+        """Return `struct name` as a header declares it.
 
-        Raises LookupError if the header does not declare it, or has fields that are not int32_t.
+        module  `__file__` of a module; `header` is relative to its folder
+
+        Raises LookupError for a structure that the header does not declare, or with fields that are not int32_t.
         """
         text = _COMMENT.sub("", (Path(module).parent / header).read_text(encoding="utf-8"))
         body = re.search(rf"\bstruct {name} {{((?:\s*int32_t [\w\s,]+;)+)\s*}};", text)

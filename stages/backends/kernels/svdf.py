@@ -27,7 +27,6 @@ class Svdf8(Kernel):
 
     ops: ClassVar[frozenset[str]] = frozenset({"svdf"})
     sources = ("svdf.c",)
-    headers: ClassVar[tuple[str, ...]] = ("svdf.h",)
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     function: ClassVar[str]
     wide: ClassVar[int] = 1

@@ -47,7 +47,6 @@ class WordCopies(Kernel):
     """
 
     sources = ("copies.c",)
-    headers: ClassVar[tuple[str, ...]] = ("copies.h",)
     prefix: ClassVar[str]
     block: ClassVar[float]
 

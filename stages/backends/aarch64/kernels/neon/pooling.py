@@ -24,7 +24,6 @@ class Pool2d(NeonKernel):
     estimate_error = 4
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
-    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
     def why_not_operator(self, view: LayerView) -> str:
         channels, window = view.outputs[0].shape[3], prod(view.op.kernel)

@@ -31,7 +31,6 @@ class Add(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)
-    headers: ClassVar[tuple[str, ...]] = ("add.h",)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

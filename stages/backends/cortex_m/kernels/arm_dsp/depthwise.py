@@ -156,7 +156,6 @@ class DepthwiseConv2dChannels(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise_channels.S", "depthwise_channels.c")
-    headers: ClassVar[tuple[str, ...]] = ("depthwise_channels.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x = view.inputs[0]

@@ -1,7 +1,5 @@
 """Depthwise convolution of 16-bit activations, four channels at a time."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.depthwise16 import Depthwise16, Prices16
 from stages.backends.kernels.lanes16 import Lanes
 from stages.backends.targets.spec import Target
@@ -12,7 +10,6 @@ class ArmDepthwise16(Depthwise16):
 
     name = "arm_dsp.depthwise16"
     sources = ("depthwise16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "arm_dsp_depthwise16"
     clips = True
     prices = Prices16(80.0, 55.0, 19.0, 9.5, by_lanes=3.0)

@@ -23,7 +23,6 @@ class Extremum(Kernel):
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum"})
     sources = ("extremum.c",)
-    headers: ClassVar[tuple[str, ...]] = ("extremum.h",)
     in_place = True
     family: ClassVar[str] = "arm_dsp"
     register_bytes: ClassVar[int] = 4

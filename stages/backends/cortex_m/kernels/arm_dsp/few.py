@@ -25,7 +25,6 @@ class FewChannels(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
     sources = ("few.S", "few.c")
-    headers: ClassVar[tuple[str, ...]] = ("few.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         windows = Windows(view)

@@ -24,7 +24,6 @@ class FullyConnected(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("dot.S", "rows.c")
-    headers: ClassVar[tuple[str, ...]] = ("dot.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         shape = why_not_types(view) or why_not_weights_order(view)

@@ -1,7 +1,5 @@
 """LSTM on int8."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.lstm import Lstm8
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
@@ -13,7 +11,6 @@ class ArmLstm(Lstm8):
     name = "arm_dsp.lstm"
     estimate_error = 1.25
     sources = ("lstm.c",)
-    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "arm_dsp_lstm_s8"
     wide = 2
     prices = (1.3, 520.0)

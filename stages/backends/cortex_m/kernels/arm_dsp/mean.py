@@ -25,7 +25,6 @@ class Mean(Kernel):
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         bad = not_eight_bit(view)

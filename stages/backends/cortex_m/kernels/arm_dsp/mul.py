@@ -25,7 +25,6 @@ class Mul(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mul.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mul.h",)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

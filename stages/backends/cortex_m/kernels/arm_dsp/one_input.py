@@ -25,7 +25,6 @@ class OneInput(Kernel):
     calls = True
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("one_input.c",)
-    headers: ClassVar[tuple[str, ...]] = ("one_input.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op, y = view.op, view.outputs[0]

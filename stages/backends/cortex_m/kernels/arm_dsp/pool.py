@@ -25,7 +25,6 @@ class Pool2d(Kernel):
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("pool.c",)
-    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         columns = view.op.kernel[1]

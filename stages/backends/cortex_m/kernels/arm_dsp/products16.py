@@ -1,7 +1,5 @@
 """Layers on 16-bit activations, four pixels times two channels at a time."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.plan16 import Tile
 from stages.backends.kernels.products16 import Products16
 from stages.backends.targets.spec import Target
@@ -12,7 +10,6 @@ class ArmProducts16(Products16):
 
     name = "arm_dsp.products16"
     sources = ("products16.c", "products16_tile.S")
-    headers: ClassVar[tuple[str, ...]] = ("products16.h",)
     function = "arm_dsp_products16"
     prices = (0.85, 20.0, 2.5)
 

@@ -50,7 +50,6 @@ class Transpose(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
     sources = ("transpose.c",)
-    headers: ClassVar[tuple[str, ...]] = ("transpose.h",)
 
     def why_not_layouts(self, view: LayerView) -> str:
         """Return '': tensors may change between any layouts."""

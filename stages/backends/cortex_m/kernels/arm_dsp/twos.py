@@ -32,7 +32,6 @@ class Twos(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("twos.c",)
-    headers: ClassVar[tuple[str, ...]] = ("twos.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op = view.op

@@ -1,7 +1,5 @@
 """Depthwise convolution of 16-bit activations, eight channels at a time."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.depthwise16 import Depthwise16, Prices16
 from stages.backends.kernels.lanes16 import Lanes
 from stages.backends.targets.spec import Target
@@ -13,7 +11,6 @@ class MveDepthwise16(Depthwise16):
     name = "mve.depthwise16"
     estimate_error = 1.25
     sources = ("depthwise16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "mve_depthwise16"
     clips = True
     prices = Prices16(90.0, 40.0, 3.0, 8.0, by_lanes=1.5)

@@ -38,7 +38,6 @@ class _Elementwise(MveKernel):
     """Eight elements at a time, in rows along which an input advances or repeats one value."""
 
     sources = ("elementwise.S",)
-    headers: ClassVar[tuple[str, ...]] = ("elementwise.h",)
     in_place = True
     structure: ClassVar[Structure]
     vector: ClassVar[float]  # instructions for eight elements

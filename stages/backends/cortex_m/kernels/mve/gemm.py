@@ -41,7 +41,6 @@ class GemmParams(KernelParams):
 
 class _Gemm(MveKernel):
     sources: ClassVar[tuple[str, ...]] = ("gemm.S", "pixels.S", "columns.S", "strip.c", "windows.c")
-    headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 
     def why_not_operator(self, view: LayerView) -> str:

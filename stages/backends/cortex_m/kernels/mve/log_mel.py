@@ -17,7 +17,6 @@ class LogMel(generic.LogMel):
 
     name = "mve.log_mel"
     sources = ("log_mel.c",)
-    headers: ClassVar[tuple[str, ...]] = ("log_mel.h",)
     prefix = "mve"
     per_number = 4.0
     per_bin = 5.0

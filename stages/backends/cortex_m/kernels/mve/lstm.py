@@ -1,7 +1,5 @@
 """LSTM on int8."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.lstm import Lstm8
 from stages.backends.targets.spec import Target
 
@@ -12,7 +10,6 @@ class MveLstm(Lstm8):
     name = "mve.lstm"
     estimate_error = 1.25
     sources = ("lstm.c",)
-    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "mve_lstm_s8"
     prices = (0.18, 190.0)
 

@@ -23,7 +23,6 @@ class Mean(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mean.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := not_eight_bit(view):

@@ -23,7 +23,6 @@ class _Rows(Kernel):
     """Copies between strided views, each by its cheapest candidate."""
 
     sources = ("copies.S",)
-    headers: ClassVar[tuple[str, ...]] = ("copies.h",)
 
     @abstractmethod
     def copies(self, view: LayerView) -> list[Copy]:

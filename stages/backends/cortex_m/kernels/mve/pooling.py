@@ -26,7 +26,6 @@ class Pool2d(MveKernel):
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
-    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
     def why_not_operator(self, view: LayerView) -> str:
         size = prod(view.op.kernel)

@@ -1,7 +1,5 @@
 """Layers on 16-bit activations, three pixels times four channels at a time."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.plan16 import Tile
 from stages.backends.kernels.products16 import Products16
 from stages.backends.targets.spec import Target
@@ -13,7 +11,6 @@ class MveProducts16(Products16):
     name = "mve.products16"
     estimate_error = 1.25
     sources = ("products16.c", "products16_tile.S")
-    headers: ClassVar[tuple[str, ...]] = ("products16.h",)
     function = "mve_products16"
     prices = (0.27, 9.0, 0.6)
 

@@ -1,6 +1,6 @@
 """SOFTMAX along dense rows."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from stages.backends.kernels.softmax import RowSoftmax
 from stages.backends.targets.spec import Target
@@ -12,7 +12,6 @@ class Softmax(RowSoftmax):
 
     name = "mve.softmax"
     sources = ("softmax.c",)
-    headers: ClassVar[tuple[str, ...]] = ("softmax.h",)
     function = "mve_softmax"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

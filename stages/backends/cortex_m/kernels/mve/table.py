@@ -1,6 +1,6 @@
 """Functions of one 8-bit value by gather loads from a table."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from stages.backends.kernels.byte_table import ByteTable
 from stages.backends.targets.spec import Target
@@ -14,7 +14,6 @@ class Table(ByteTable):
     row_alignment = 1
     estimate_error = 1.25
     sources = ("table.S",)
-    headers: ClassVar[tuple[str, ...]] = ("table.h",)
     function = "mve_table"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

@@ -31,7 +31,6 @@ class DepthwiseTaps(SingleChannel, MveKernel):
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     estimate_error = 1.25
     sources = ("taps.S", "taps.c")
-    headers: ClassVar[tuple[str, ...]] = ("taps.h",)
 
     def is_for(self, op: LayerOp) -> bool:
         return super().is_for(op) or (Kernel.is_for(self, op) and _has_few_filters(op))

@@ -26,7 +26,6 @@ class DepthwiseWhole(MveKernel):
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("whole.S",)
-    headers: ClassVar[tuple[str, ...]] = ("whole.h",)
 
     def why_not_operator(self, view: LayerView) -> str:
         op, y = view.op, view.outputs[0]

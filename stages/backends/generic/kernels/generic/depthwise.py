@@ -26,7 +26,6 @@ class DepthwiseConv2d(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_centred_types(view) or too_deep(prod(view.op.kernel))

@@ -49,7 +49,6 @@ class Add(_Elementwise):
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)
-    headers: ClassVar[tuple[str, ...]] = ("add.h",)
     constant = ("add", ADD)
     instructions = 36.0
 
@@ -76,7 +75,6 @@ class Mul(_Elementwise):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     sources = ("mul.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mul.h",)
     constant = ("mul", MUL)
     instructions = 25.0
 
@@ -100,7 +98,6 @@ class Prelu(_Elementwise):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
     sources = ("prelu.c",)
-    headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
     constant = ("prelu", PRELU)
     instructions = 31.0
 
@@ -168,7 +165,6 @@ class Table(Kernel):
     estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"activation"})
     sources = ("table.c",)
-    headers: ClassVar[tuple[str, ...]] = ("table.h",)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -243,7 +239,6 @@ class Quantize(Kernel):
     halves: ClassVar[str] = "away"
     ops: ClassVar[frozenset[str]] = frozenset({"quantize"})
     sources = ("quantize.c",)
-    headers: ClassVar[tuple[str, ...]] = ("quantize.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
@@ -283,7 +278,6 @@ class Dequantize(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"dequantize"})
     sources = ("dequantize.c",)
-    headers: ClassVar[tuple[str, ...]] = ("dequantize.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]

@@ -27,7 +27,6 @@ class LogMel(Kernel):
     name = "generic.log_mel"
     ops: ClassVar[frozenset[str]] = frozenset({"log_mel"})
     sources = ("log_mel.c",)
-    headers: ClassVar[tuple[str, ...]] = ("log_mel.h",)
     calls = True
     bits = 16
     prefix: ClassVar[str] = "fl"
@@ -96,7 +95,6 @@ class MelFeatures(Kernel):
     name = "generic.mel_features"
     ops: ClassVar[frozenset[str]] = frozenset({"mel_features"})
     sources = ("mel_features.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mel_features.h",)
     calls = True
     bits = 0
     prefix: ClassVar[str] = "fl"

@@ -33,7 +33,6 @@ class Lstm16(_Lstm):
     name = "generic.lstm16"
     ops: ClassVar[frozenset[str]] = frozenset({"wide_lstm"})
     sources = ("lstm16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("lstm16.h",)
     bits = 16
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -76,7 +75,6 @@ class FloatLstm(_Lstm):
     name = "generic.float_lstm"
     ops: ClassVar[frozenset[str]] = frozenset({"float_lstm"})
     sources = ("float_lstm.c",)
-    headers: ClassVar[tuple[str, ...]] = ("float_lstm.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
@@ -106,7 +104,6 @@ class Lstm(Lstm8):
     name = "generic.lstm"
     estimate_error = 1.5
     sources = ("lstm.c",)
-    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "fl_lstm_s8"
     prices = (4.5, 900.0)
 

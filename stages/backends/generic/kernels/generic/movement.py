@@ -42,7 +42,6 @@ class CopyParams(KernelParams):
 class _Copying(Kernel):
     """Rows of words, or runs of bytes; single elements are loops that TVM prints."""
 
-    headers: ClassVar[tuple[str, ...]] = ("copy.h",)
     sources = ("copy.c",)
     params = CopyParams
 
@@ -165,7 +164,6 @@ class Variable(Kernel):
     name = "generic.variable"
     ops: ClassVar[frozenset[str]] = frozenset({"read_variable", "assign_variable"})
     sources = ("copy.c",)
-    headers: ClassVar[tuple[str, ...]] = ("copy.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]

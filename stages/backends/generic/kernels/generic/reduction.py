@@ -24,7 +24,6 @@ class Mean(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         runs = len(reduced_axes(view)[1])
@@ -90,7 +89,6 @@ class Softmax(Kernel):
     estimate_error = 3
     ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
     sources = ("softmax.c",)
-    headers: ClassVar[tuple[str, ...]] = ("softmax.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
@@ -147,7 +145,6 @@ class L2Normalization(Kernel):
     name = "generic.l2_normalization"
     ops: ClassVar[frozenset[str]] = frozenset({"l2_normalization"})
     sources = ("l2_normalization.c",)
-    headers: ClassVar[tuple[str, ...]] = ("l2_normalization.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)

@@ -19,7 +19,6 @@ class RowSums(RowSumKernel):
     name = "generic.row_sums"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d", "mean"})
     sources: ClassVar[tuple[str, ...]] = ("row_sums.c",)
-    headers: ClassVar[tuple[str, ...]] = ("row_sums.h",)
     estimate_error = 1.5
     row_alignment = 1
     prefix = "fl"  # of the functions that add a band

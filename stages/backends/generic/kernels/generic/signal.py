@@ -23,7 +23,6 @@ class Signal(Kernel):
     """
 
     sources = ("signal.c",)
-    headers: ClassVar[tuple[str, ...]] = ("signal.h",)
     calls = True
     instructions: ClassVar[float]
     prefix: ClassVar[str] = "fl"

@@ -30,7 +30,6 @@ class _Products(Kernel):
     bits = 16
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
     sources = ("conv16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("conv16.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := why_not_sixteen(view):

@@ -24,7 +24,6 @@ class SteppedFullyConnected(Kernel):
     name = "generic.stepped_fully_connected"
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("stepped.c",)
-    headers: ClassVar[tuple[str, ...]] = ("stepped.h",)
     roundings: ClassVar[frozenset[str]] = frozenset({"steps"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

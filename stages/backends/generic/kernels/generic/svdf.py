@@ -31,7 +31,6 @@ class Svdf(_Svdf):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"svdf"})
     sources = ("svdf.c",)
-    headers: ClassVar[tuple[str, ...]] = ("svdf.h",)
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -91,7 +90,6 @@ class FloatSvdf(_Svdf):
     name = "generic.float_svdf"
     ops: ClassVar[frozenset[str]] = frozenset({"float_svdf"})
     sources = ("float_svdf.c",)
-    headers: ClassVar[tuple[str, ...]] = ("float_svdf.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"

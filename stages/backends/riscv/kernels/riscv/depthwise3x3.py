@@ -39,7 +39,6 @@ class Depthwise3x3(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise3x3.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise3x3.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_centred_types(view) or _why_not_windows(view)

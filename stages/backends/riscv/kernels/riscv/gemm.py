@@ -36,7 +36,6 @@ class Gemm(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("gemm.c",)
-    headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := why_not_types(view) or too_deep(depth_of(view)):

@@ -27,7 +27,6 @@ class AveragePoolLines(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("average_lines.c",)
-    headers: ClassVar[tuple[str, ...]] = ("average_lines.h",)
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

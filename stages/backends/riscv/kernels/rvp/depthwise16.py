@@ -1,7 +1,5 @@
 """Depthwise convolution of 16-bit activations, one register of channels at a time."""
 
-from typing import ClassVar
-
 from stages.backends.kernels.depthwise16 import Depthwise16, Prices16
 from stages.backends.kernels.lanes16 import Lanes
 from stages.backends.targets.spec import Target
@@ -13,7 +11,6 @@ class RvpDepthwise16(Depthwise16):
     name = "rvp.depthwise16"
     estimate_error = 1.25
     sources = ("depthwise16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "rvp_depthwise16"
     prices = Prices16(75.0, 32.0, 19.0, 7.2, 40.0, 11.0, 19.0, 5.0, 3.0)
 

@@ -28,7 +28,6 @@ class DepthwiseTaps(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise_taps.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise_taps.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)

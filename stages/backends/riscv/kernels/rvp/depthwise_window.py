@@ -27,7 +27,6 @@ class DepthwiseWindow(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise_window.c",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise_window.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)

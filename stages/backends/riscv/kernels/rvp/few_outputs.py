@@ -30,7 +30,6 @@ class FewOutputs(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("few_outputs.c",)
-    headers: ClassVar[tuple[str, ...]] = ("few_outputs.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         shape = why_not_types(view) or _why_not_shape(view)

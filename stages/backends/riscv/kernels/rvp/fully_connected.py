@@ -22,7 +22,6 @@ class FullyConnectedRows(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("dot_rows.S",)
-    headers: ClassVar[tuple[str, ...]] = ("dot_rows.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if view.op.batch > 1:

@@ -17,7 +17,6 @@ class LogMel(generic.LogMel):
 
     name = "rvp.log_mel"
     sources = ("log_mel.c",)
-    headers: ClassVar[tuple[str, ...]] = ("log_mel.h",)
     prefix = "rvp"
     per_number = 9.0  # of RV64
     per_bin = 10.0

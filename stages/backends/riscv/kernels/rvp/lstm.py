@@ -1,6 +1,6 @@
 """LSTM on int8."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from stages.backends.kernels.lstm import Lstm8
 from stages.backends.targets.spec import Target
@@ -13,7 +13,6 @@ class RvpLstm(Lstm8):
     name = "rvp.lstm"
     estimate_error = 1.25
     sources = ("lstm.c",)
-    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "rvp_lstm_s8"
 
     def chunk(self, target: Target) -> int:

@@ -26,7 +26,6 @@ class Mean(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mean.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view) or _why_not_axes(view, target.word_bits // 8) or _why_not_arithmetic(view)

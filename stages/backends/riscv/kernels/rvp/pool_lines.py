@@ -26,7 +26,6 @@ class MaxPoolLines(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"max_pool2d"})
     sources = ("pool_lines.c",)
-    headers: ClassVar[tuple[str, ...]] = ("pool_lines.h",)
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

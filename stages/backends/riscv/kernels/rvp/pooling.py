@@ -29,7 +29,6 @@ class Pool2d(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("pool.c",)
-    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op, x, y = view.op, view.inputs[0], view.outputs[0]

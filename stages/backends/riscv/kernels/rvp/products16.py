@@ -1,6 +1,6 @@
 """Layers on 16-bit activations, three pixels times four channels at a time."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
 from stages.backends.kernels.plan16 import SHORT, Tile, direct_rows, plan
@@ -20,7 +20,6 @@ class RvpProducts16(Products16):
     name = "rvp.products16"
     estimate_error = 1.5
     sources = ("products16.c",)
-    headers: ClassVar[tuple[str, ...]] = ("products16.h",)
     function = "rvp_products16"
 
     def tile(self, target: Target) -> Tile:

@@ -29,7 +29,6 @@ class Quads(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("quads.c",)
-    headers: ClassVar[tuple[str, ...]] = ("quads.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         shape = why_not_types(view) or _why_not_shape(view) or _why_not_size(view, target.word_bits // 32)

@@ -18,7 +18,6 @@ class Table(ByteTable):
     row_alignment = 1
     estimate_error = 1.25
     sources = ("bytes.S",)
-    headers: ClassVar[tuple[str, ...]] = ("bytes.h",)
     function = "rvv_table"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -34,7 +33,6 @@ class Extremum(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum"})
     sources = ("bytes.S",)
-    headers: ClassVar[tuple[str, ...]] = ("bytes.h",)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

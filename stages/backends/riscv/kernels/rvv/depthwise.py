@@ -21,7 +21,6 @@ class _Windows(Kernel):
     row_alignment = 1
     estimate_error = 1.3
     sources = ("depthwise.S",)
-    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := why_not_types(view) or why_not_nhwc(view) or self.why_not_window(view):

@@ -29,7 +29,6 @@ class _Elementwise(Kernel):
     row_alignment = 1
     estimate_error = 1.25
     sources = ("elementwise.S",)
-    headers: ClassVar[tuple[str, ...]] = ("elementwise.h",)
     in_place = True
     structure: ClassVar[Structure]
     turn: ClassVar[float]

@@ -1,6 +1,6 @@
 """CONV_2D and FULLY_CONNECTED as matrix products with RVV."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -35,7 +35,6 @@ class Gemm(TileProduct):
     name = "rvv.gemm"
     params = GemmParams
     sources = ("windows.c",)
-    headers: ClassVar[tuple[str, ...]] = ("windows.h",)
     gather = "rvv_windows"
 
     def candidates(self, view: LayerView, target: Target) -> tuple[GemmParams, ...]:

@@ -28,7 +28,6 @@ class Mean(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("mean.S",)
-    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op, axes = view.op, reduced_axes(view)[1]
@@ -73,7 +72,6 @@ class Average(Kernel):
     estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("mean.S",)
-    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         inside = [taps_inside(view, axis) for axis in range(2)]
