@@ -34,47 +34,29 @@ def function() -> onnx.ModelProto:
 
 def half() -> onnx.ModelProto:
     kinds = {"x": TensorProto.FLOAT16, "y": TensorProto.FLOAT}
-    nodes = [node("Conv", ["x", "w", "b"], ["c"]), node("Relu", ["c"], ["r"]), node("Cast", ["r"], ["y"], to=1)]
-    return model(
-        nodes, _IMAGE, ["y"], {name: value.astype(np.float16) for name, value in _WEIGHTS.items()}, types=kinds
-    )
+    weights = {name: value.astype(np.float16) for name, value in _WEIGHTS.items()}
+    return model("c = Conv (x, w, b)  r = Relu (c)  y = Cast <to = 1> (r)", _IMAGE, ["y"], weights, types=kinds)
 
 
 def branches() -> onnx.ModelProto:
     """An If whose condition follows from a shape."""
     ends = [helper.make_tensor_value_info("o", TensorProto.FLOAT, None)]
     graphs = [helper.make_graph([node(op, ["c"], ["o"])], op, [], ends) for op in ("Relu", "Neg")]
-    nodes = [
-        node("Conv", ["x", "w"], ["c"]),
-        node("Shape", ["c"], ["d"]),
-        node("Gather", ["d", "one"], ["n"]),
-        node("Equal", ["n", "four"], ["e"]),
-        node("If", ["e"], ["i"], then_branch=graphs[0], else_branch=graphs[1]),
-        node("Sigmoid", ["i"], ["y"]),
-    ]
+    condition = "c = Conv (x, w)  d = Shape (c)  n = Gather (d, one)  e = Equal (n, four)"
+    nodes = [condition, node("If", ["e"], ["i"], then_branch=graphs[0], else_branch=graphs[1]), "y = Sigmoid (i)"]
     return model(nodes, _IMAGE, ["y"], {"w": _WEIGHTS["w"], "one": np.array(1), "four": np.array(4)})
 
 
 def tokens() -> onnx.ModelProto:
-    nodes = [
-        node("Gather", ["t", "i"], ["e"]),
-        node("LayerNormalization", ["e", "g"], ["n"], axis=-1),
-        node("MatMul", ["n", "m"], ["h"]),
-        node("ReduceMean", ["h", "one"], ["y"], keepdims=0),
-    ]
+    nodes = "e = Gather (t, i)  n = LayerNormalization <axis = -1> (e, g)  h = MatMul (n, m)"
+    nodes += "  y = ReduceMean <keepdims = 0> (h, one)"
     constants = {"t": drawn(1, 20, 8), "g": drawn(2, 8), "m": drawn(3, 8, 4), "one": np.array([1])}
     return model(nodes, {"i": (1, 6)}, ["y"], constants, types={"i": TensorProto.INT64})
 
 
 def moved() -> onnx.ModelProto:
-    nodes = [
-        node("Cast", ["x"], ["f"], to=1),
-        node("Transpose", ["f"], ["t"], perm=[0, 2, 3, 1]),
-        node("Slice", ["t", "from", "to", "axes"], ["s"]),
-        node("Concat", ["s", "s"], ["c"], axis=1),
-        node("Reshape", ["c", "shape"], ["r"]),
-        node("Pad", ["r", "pads"], ["y"]),
-    ]
+    nodes = "f = Cast <to = 1> (x)  t = Transpose <perm = [0, 2, 3, 1]> (f)  s = Slice (t, from, to, axes)"
+    nodes += "  c = Concat <axis = 1> (s, s)  r = Reshape (c, shape)  y = Pad (r, pads)"
     places = {"from": [1], "to": [3], "axes": [1], "shape": [4, -1], "pads": [0, 1, 0, 2]}
     constants: dict[str, Any] = {name: np.array(value) for name, value in places.items()}
     return model(nodes, _IMAGE, ["y"], constants, types={"x": TensorProto.UINT8})

@@ -12,6 +12,8 @@ import onnx
 
 from stages.ir.reference.onnx_products import unsigned_weights
 from stages.ir.reference.onnx_session import session
+from tests.support.onnx_graphs import model as graph_of
+from tests.support.onnx_graphs import node
 
 DEPTH = 36
 X = np.full((3, DEPTH), 255, np.uint8)
@@ -23,38 +25,20 @@ SCALE = np.float32(2.0**-14)
 SCALED = np.clip(np.rint(SUMS * float(SCALE)) + 128, 0, 255)
 
 
-def model(
-    op: str, x: np.ndarray, constants: dict[str, np.ndarray], inputs: list[str], out: int, domain: str = ""
-) -> Any:
-    node = onnx.helper.make_node(op, inputs, ["y"], domain=domain)
-    graph = onnx.helper.make_graph(
-        [node],
-        "net",
-        [onnx.helper.make_tensor_value_info("x", onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
-        [onnx.helper.make_tensor_value_info("y", out, None)],
-        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    opsets = [onnx.helper.make_opsetid(domain, 1 if domain else 17)]
-    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9)
+def model(op: str, x: np.ndarray, constants: dict[str, Any], inputs: list[str], out: int, domain: str = "") -> Any:
+    types = {"x": onnx.TensorProto.UINT8, "y": out}
+    return graph_of([node(op, inputs, ["y"], domain)], {"x": x.shape}, ["y"], constants, types=types)
 
 
-def scaled(weights: np.ndarray) -> dict[str, np.ndarray]:
-    scales = {
-        "xs": ONE,
-        "xz": X_ZERO,
-        "w": weights,
-        "ws": ONE,
-        "wz": W_ZERO,
-        "ys": np.float32(2.0**14),
-        "yz": np.uint8(128),
-    }
-    return {name: np.asarray(value) for name, value in scales.items()}
+def scaled(weights: np.ndarray) -> dict[str, Any]:
+    scales = {"xs": ONE, "ws": ONE, "ys": np.float32(2.0**14)}
+    return {**scales, "xz": X_ZERO, "w": weights, "wz": W_ZERO, "yz": np.uint8(128)}
 
 
 IMAGE = np.ascontiguousarray(X.T).reshape(1, DEPTH, 3, 1)
 FILTERS = np.ascontiguousarray(W.T).reshape(5, DEPTH, 1, 1)
 OF_IMAGE = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
-WHOLE = {"w": W, "xz": np.asarray(X_ZERO), "wz": np.asarray(W_ZERO)}
+WHOLE = {"w": W, "xz": X_ZERO, "wz": W_ZERO}
 CASES = {
     "QLinearConv": (
         model("QLinearConv", IMAGE, scaled(FILTERS), OF_IMAGE, onnx.TensorProto.UINT8),
