@@ -9,7 +9,7 @@ import numpy as np
 from stages.ir.graph import Add, LayerView
 from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, Inputs, case
-from tests.conformance.draw import Draw, bounds, image, middle, scaled, view, with_layouts, with_op
+from tests.conformance.draw import Draw, bounds, image, middle, scaled, view, whole_range, with_layouts, with_op
 
 OPS = ("add", "sub")
 HALF = (1 << 30, 0)  # the multiplier and shift of the input that has the larger scale
@@ -94,13 +94,10 @@ def every_pair(dtype: str) -> Inputs:
 
 def _ties() -> Iterator[Case]:
     for number, (rounding, op, step) in enumerate(product(("double", "single"), ("add", "sub"), TIED)):
-        for place, ((m0, s0), (m1, s1), (multiplier, shift)) in enumerate(TIED[step]):
+        for place, scales in enumerate(TIED[step]):
             dtype = ("int8", "uint8")[(number + place) % 2]
-            zero_point, (low, high) = middle(dtype), bounds(dtype)
-            scales = {"multipliers": (m0, m1), "shifts": (s0, s1), "output_multiplier": multiplier}
-            ends = {"zero_points": (zero_point,) * 2, "output_zero_point": zero_point, "act_min": low, "act_max": high}
-            fields = scales | ends | {"output_shift": shift, "rounding": rounding, "op": op}
-            layer = add(Draw(0, dtype), [(1 << 16,)] * 2, **fields)
+            fields = {"zero_points": (middle(dtype),) * 2, **whole_range(dtype), "rounding": rounding, "op": op}
+            layer = add(Draw(0, dtype), [(1 << 16,)] * 2, **scaled(*scales), **fields)
             yield Case(f"{op} tie {place} at the {step}", (f"ties: {rounding}, {step}",), layer, (every_pair(dtype),))
 
 
@@ -149,15 +146,9 @@ def _scales() -> Iterator[Case]:
     ]
     for number, (first, second, output) in enumerate(settings):
         for op in ("add", "sub"):
-            dtype = ("int8", "uint8")[(number + len(op + "x" * (op == "sub"))) % 2]
-            draw = Draw(number, dtype)
-            layer = add(
-                draw,
-                [(1 << 16,)] * 2,
-                op=op,
-                **scaled(first, second, output),
-                rounding="double",
-            )
+            dtype = ("uint8", "int8")[(number + (op == "sub")) % 2]
+            fields = {"op": op, "rounding": "double", **scaled(first, second, output)}
+            layer = add(Draw(number, dtype), [(1 << 16,)] * 2, **fields)
             yield Case(f"{op} scales {number}", ("shifts",), layer, (every_pair(dtype),))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ NARROW = (
     Product("one input", _one_input, pixels=9, depth=1, units=20, shifts=range(-30, 2, 5), tied=48),
     Product("pairs", _pairs, pixels=9, depth=2, units=20, shifts=range(-30, 2, 5)),
 )
-PLAIN = tuple(product.plain for product in PRODUCTS)
+PLAIN = tuple(kind.plain for kind in PRODUCTS)
 # Sums and roundings are those of depthwise layers, whose bounds are searched there.
 ONE_CHANNEL = tuple(
     Product(
@@ -141,8 +142,8 @@ ONE_CHANNEL = tuple(
 
 
 def mandatory() -> Iterator[Case]:
-    for product in (*PRODUCTS, FOUR_OUTPUTS, SQUARE, *ONE_CHANNEL, *NARROW):
-        yield from product_cases(product)
+    for kind in (*PRODUCTS, FOUR_OUTPUTS, SQUARE, *ONE_CHANNEL, *NARROW):
+        yield from product_cases(kind)
     for part in (_windows, _lanes, _layouts, _bands, _single_pixels, _long):
         yield from part()
 
@@ -226,40 +227,24 @@ def _bands() -> Iterator[Case]:
 
 def _layouts() -> Iterator[Case]:
     """Each order of bytes of tensors and weights, and groups."""
-    number = 0
-    for read in ("NHWC", "NCHW"):
-        for written in ("NHWC", "NCHW"):
-            for kernel_layout in TO_LAYOUT:
-                for kernel in ((1, 1), (3, 2)):
-                    number += 1
-                    draw = Draw(number, ("int8", "uint8")[number % 2])
-                    window = around(kernel, (1, 1), (3, 5), draw)
-                    layer = conv2d(
-                        draw, window, 8 + number % 5, 16, layouts=(read, written), kernel_layout=kernel_layout
-                    )
-                    yield case(f"layout {read} {written} {kernel_layout} {kernel}", draw, layer, "layouts")
+    orders = product(("NHWC", "NCHW"), ("NHWC", "NCHW"), TO_LAYOUT, ((1, 1), (3, 2)))
+    for number, (read, written, kernel_layout, kernel) in enumerate(orders, 1):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        window = around(kernel, (1, 1), (3, 5), draw)
+        layer = conv2d(draw, window, 8 + number % 5, 16, layouts=(read, written), kernel_layout=kernel_layout)
+        yield case(f"layout {read} {written} {kernel_layout} {kernel}", draw, layer, "layouts")
     for groups in (2, 3, 8):  # of images in a model's own order, which has no name
         draw = Draw(groups)
         layer = conv2d(draw, around((3, 3), (1, 1), (4, 4), draw), 4, 4, groups=groups, layouts=("", ""))
         yield case(f"{groups} groups", draw, layer, "groups")
     # Groups that fill a register of channels alone, two or all together, or not at all, and all with odd channels;
     # of one pixel; planar
-    for number, (groups, depth, units, kernel) in enumerate(
-        (
-            (2, 8, 16, (1, 1)),
-            (4, 16, 8, (3, 2)),
-            (6, 4, 4, (3, 3)),
-            (8, 2, 1, (1, 1)),
-            (3, 5, 8, (1, 3)),
-            (5, 3, 7, (2, 2)),
-            (4, 8, 24, (5, 1)),
-            (4, 3, 2, (3, 2)),
-            (2, 7, 1, (3, 2)),
-            (7, 1, 2, (3, 3)),
-            (20, 1, 1, (3, 3)),
-            (18, 1, 1, (5, 5)),
-        )
-    ):
+    grouped = (
+        *((2, 8, 16, (1, 1)), (4, 16, 8, (3, 2)), (6, 4, 4, (3, 3)), (8, 2, 1, (1, 1)), (3, 5, 8, (1, 3))),
+        *((5, 3, 7, (2, 2)), (4, 8, 24, (5, 1)), (4, 3, 2, (3, 2)), (2, 7, 1, (3, 2)), (7, 1, 2, (3, 3))),
+        *((20, 1, 1, (3, 3)), (18, 1, 1, (5, 5))),
+    )
+    for number, (groups, depth, units, kernel) in enumerate(grouped):
         for size in ((1, 1), (5, 7)):
             draw = Draw(number, ("int8", "uint8")[number % 2])
             layouts = ("NHWC", "NCHW" if number % 3 == 2 else "NHWC")

@@ -151,12 +151,8 @@ def _windows() -> Iterator[Case]:
 def _few_taps() -> Iterator[Case]:
     """Windows of up to four taps, in rows of some outputs, with all of the output's range, and steps of one sign."""
     windows = (
-        ((2, 2), (1, 1)),
-        ((3, 1), (1, 1)),
-        ((3, 1), (4, 1)),
-        ((1, 4), (1, 1)),
-        ((2, 2), (2, 2)),
-        ((1, 3), (1, 2)),
+        *(((2, 2), (1, 1)), ((3, 1), (1, 1)), ((3, 1), (4, 1))),
+        *(((1, 4), (1, 1)), ((2, 2), (2, 2)), ((1, 3), (1, 2))),
     )
     for number, (kernel, dilation) in enumerate((*windows, *windows)):
         for stride in (1, 2) if dilation == (1, 1) else (1,):
@@ -266,18 +262,12 @@ def _long_rows() -> Iterator[Case]:
 
 
 def _layouts() -> Iterator[Case]:
-    number = 0
-    for read in ("NHWC", "NCHW"):
-        for written in ("NHWC", "NCHW"):
-            for kernel_layout in ("HWC", "OIHW"):
-                for stride, multiplier in ((1, 1), (2, 1), (1, 2)):
-                    number += 1
-                    draw = Draw(number, ("int8", "uint8")[number % 2])
-                    window = around((3, 3), (stride, stride), (draw.integer(1, 6), draw.integer(1, 9)), draw)
-                    layer = depthwise(
-                        draw, window, 16, multiplier=multiplier, layouts=(read, written), kernel_layout=kernel_layout
-                    )
-                    yield case(f"layout {read} {written} {kernel_layout} {window} {multiplier}", draw, layer, "layouts")
+    orders = grid(("NHWC", "NCHW"), ("NHWC", "NCHW"), ("HWC", "OIHW"), ((1, 1), (2, 1), (1, 2)))
+    for number, (read, written, kernel_layout, (stride, multiplier)) in enumerate(orders, 1):
+        draw, layouts = Draw(number, ("int8", "uint8")[number % 2]), (read, written)
+        window = around((3, 3), (stride, stride), (draw.integer(1, 6), draw.integer(1, 9)), draw)
+        layer = depthwise(draw, window, 16, multiplier=multiplier, layouts=layouts, kernel_layout=kernel_layout)
+        yield case(f"layout {read} {written} {kernel_layout} {window} {multiplier}", draw, layer, "layouts")
 
 
 def _bands() -> Iterator[Case]:

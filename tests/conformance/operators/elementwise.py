@@ -1,15 +1,16 @@
 """Cases of MUL and PRELU, of functions by table, and of QUANTIZE and DEQUANTIZE."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from stages.ir.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
+from stages.ir.graph import Activation, Dequantize, LayerOp, LayerView, Mul, Quantize, Requantize
 from stages.ir.operators.prelu import Prelu
 from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_layouts, with_op
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 from tests.conformance.sums import ties
 
@@ -111,22 +112,14 @@ def _each() -> Iterator[Case]:
 
 def _mul_ties() -> Iterator[Case]:
     """All pairs of values with the multiplier 1/2, whose products are halves often, and with others."""
-    for rounding in ("double", "single"):
-        for number, shift in enumerate((-20, -14, -9, -8, -7, -6, -5, -1, 0, 1)):
-            for multiplier in (1 << 30, 3 << 29, 1518500250):
-                dtype = ("int8", "uint8")[number % 2]
-                low, high = bounds(dtype)
-                zero_point = middle(dtype)
-                op = Mul(
-                    zero_points=(zero_point, (zero_point, low, high)[number % 3]),
-                    output_multiplier=multiplier,
-                    output_shift=shift,
-                    **whole_range(dtype),
-                    rounding=rounding,  # type: ignore[arg-type]
-                )
-                layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
-                name = f"mul {rounding} {multiplier} {shift}"
-                yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
+
+    def make(multiplier: int, shift: int, points: tuple[int, ...], number: int) -> LayerOp:
+        second = points[number % 3]
+        scale = {"output_multiplier": multiplier, "output_shift": shift}
+        ends = {"output_zero_point": points[0], "act_min": points[1], "act_max": points[2]}
+        return Mul(zero_points=(points[0], second), **scale, **ends)
+
+    yield from _tied_pairs(make, (-20, -14, -9, -8, -7, -6, -5, -1, 0, 1))
 
 
 def _mul_rows() -> Iterator[Case]:
@@ -161,24 +154,27 @@ def _broadcasts() -> Iterator[Case]:
 
 def _prelu_ties() -> Iterator[Case]:
     """All pairs of a value and a slope, with multipliers whose products are halves often, on both sides of zero."""
-    for rounding in ("double", "single"):
-        for number, shift in enumerate((-31, -14, -9, -8, -7, -6, -3, -1, 0, 1)):
-            for multiplier in (1 << 30, 3 << 29, 1518500250):
-                dtype = ("int8", "uint8")[number % 2]
-                low, high = bounds(dtype)
-                zero_point = middle(dtype)
-                op = Prelu(
-                    zero_points=((zero_point, high, low)[number % 3], (zero_point, low, high)[number // 2 % 3]),
-                    multipliers=(multiplier, multiplier),
-                    shifts=(max(shift, -9) + 1, shift),
-                    output_zero_point=(zero_point, high, low)[number % 3],
-                    act_min=low,
-                    act_max=high,
-                    rounding=rounding,  # type: ignore[arg-type]
-                )
-                layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
-                name = f"prelu {rounding} {multiplier} {shift}"
-                yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
+
+    def make(multiplier: int, shift: int, points: tuple[int, ...], number: int) -> LayerOp:
+        zero_point, low, high = points
+        first, second = (zero_point, high, low)[number % 3], points[number // 2 % 3]
+        scales = {"multipliers": (multiplier, multiplier), "shifts": (max(shift, -9) + 1, shift)}
+        ends = {"output_zero_point": first, "act_min": low, "act_max": high}
+        return Prelu(zero_points=(first, second), **scales, **ends)
+
+    yield from _tied_pairs(make, (-31, -14, -9, -8, -7, -6, -3, -1, 0, 1))
+
+
+def _tied_pairs(make: Callable[..., LayerOp], shifts: Sequence[int]) -> Iterator[Case]:
+    """`make` gets a multiplier, a shift, the middle and both ends of the type, and a number."""
+    for rounding, (number, shift), multiplier in product(
+        ("double", "single"), enumerate(shifts), (1 << 30, 3 << 29, 1518500250)
+    ):
+        dtype = ("int8", "uint8")[number % 2]
+        op = make(multiplier, shift, (middle(dtype), *bounds(dtype)), number).model_copy(update={"rounding": rounding})
+        layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
+        name = f"{op.op} {rounding} {multiplier} {shift}"
+        yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
 
 
 def _requantize_ties() -> Iterator[Case]:
@@ -193,12 +189,7 @@ def _requantize_ties() -> Iterator[Case]:
                 zero_point = (middle(dtype), low, high)[number % 3]
                 fields = {"multiplier": multiplier, "shift": shift, "input_zero_point": zero_point}
                 layer = requantize(Draw(shift + 100, dtype), (256,), rounding=rounding, **fields)
-                y = layer.outputs[0].dtype
-                layer = LayerView(
-                    layer.layer.model_copy(update={"op": layer.op.model_copy(update=_ends(y, number))}),
-                    layer.tensors,
-                    layer.arrays,
-                )
+                layer = with_op(layer, **_ends(layer.outputs[0].dtype, number))
                 every = np.arange(low, high + 1).astype(dtype)
                 covers = (f"ties: {rounding}", "shifts", "zero points")
                 yield Case(f"requantize {rounding} {multiplier} {shift}", covers, layer, ((every,),))

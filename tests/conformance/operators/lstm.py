@@ -69,27 +69,30 @@ def wide_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> Lay
 def float_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
     draw = Draw(draw.seed)
     op = FloatLstm(depth=depth, units=units, time_major=draw.choose(False, True), clip=draw.choose(0.0, 0.0, 1.0))
-    shapes = {"input_weights": (4, units, depth), "recurrent_weights": (4, units, units), "bias": (4, units)}
-    constants = {name: (draw.rng.normal(0, 1, shape) / depth).astype(np.float32) for name, shape in shapes.items()}
-    return _view(op, batch, steps, constants, ("float32", "float32"))
+    return _floats(draw, op, batch, steps, (4,), "bias")
 
 
 def float_gru(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
     draw = Draw(draw.seed)
     op = FloatGru(depth=depth, units=units, time_major=draw.choose(False, True), reset_after=draw.choose(False, True))
-    biases = {"input_bias": (3, units), "recurrent_bias": (3, units)}
-    shapes = {"input_weights": (3, units, depth), "recurrent_weights": (3, units, units), **biases}
-    constants = {name: (draw.rng.normal(0, 1, shape) / depth).astype(np.float32) for name, shape in shapes.items()}
-    return _view(op, batch, steps, constants, ("float32",))
+    return _floats(draw, op, batch, steps, (3,), "input_bias", "recurrent_bias")
 
 
 def float_rnn(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
     draw = Draw(draw.seed)
     activation = draw.choose("tanh", "relu", "none")
     op = FloatRnn(depth=depth, units=units, time_major=draw.choose(False, True), activation=activation)
-    shapes = {"input_weights": (units, depth), "recurrent_weights": (units, units), "bias": (units,)}
-    constants = {name: (draw.rng.normal(0, 1, shape) / shape[-1]).astype(np.float32) for name, shape in shapes.items()}
-    return _view(op, batch, steps, constants, ("float32",))
+    return _floats(draw, op, batch, steps, (), "bias")
+
+
+def _floats(draw: Draw, op: LstmLayer, batch: int, steps: int, gates: tuple[int, ...], *biases: str) -> LayerView:
+    shapes = {"input_weights": (op.units, op.depth), "recurrent_weights": (op.units, op.units)}
+    shapes |= dict.fromkeys(biases, (op.units,))
+    constants = {}
+    for name, shape in shapes.items():
+        spread = shape[-1] if op.op == "float_rnn" else op.depth
+        constants[name] = (draw.rng.normal(0, 1, (*gates, *shape)) / spread).astype(np.float32)
+    return _view(op, batch, steps, constants, ("float32",) * (2 if op.op == "float_lstm" else 1))
 
 
 def _view(op: LstmLayer, batch: int, steps: int, constants: dict[str, np.ndarray], types: tuple[str, ...]) -> LayerView:

@@ -1,6 +1,7 @@
 """Cases of AVERAGE_POOL_2D and MAX_POOL_2D."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -91,17 +92,13 @@ def _counts() -> Iterator[Case]:
 
 
 def _layouts() -> Iterator[Case]:
-    number = 0
-    for read in ("NHWC", "NCHW"):
-        for written in ("NHWC", "NCHW"):
-            for whole in (True, False):
-                for op in OPS:
-                    number += 1
-                    draw = Draw(number, ("int8", "uint8")[number % 2])
-                    size = (draw.integer(2, 6), draw.integer(2, 6))
-                    window = Window(size, size) if whole else any_window(draw, dilated=False)
-                    layer = pool2d(draw, window, draw.choose(3, 4, 8), batch=2, layouts=(read, written), op=op)
-                    yield case(f"{op} layout {read} {written} {window}", draw, layer, "layouts")
+    orders = product(("NHWC", "NCHW"), ("NHWC", "NCHW"), (True, False), OPS)
+    for number, (read, written, whole, op) in enumerate(orders, 1):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        size = (draw.integer(2, 6), draw.integer(2, 6))
+        window = Window(size, size) if whole else any_window(draw, dilated=False)
+        layer = pool2d(draw, window, draw.choose(3, 4, 8), batch=2, layouts=(read, written), op=op)
+        yield case(f"{op} layout {read} {written} {window}", draw, layer, "layouts")
 
 
 def _bounds() -> Iterator[Case]:

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
-from stages.ir.graph import L2Normalization, LayerOp, LayerView, Layout, Mean, Softmax
+from stages.ir.graph import L2Normalization, LayerOp, LayerView, Layout, Mean, Softmax, Tensor
 from stages.ir.operators.log_softmax import LogSoftmax
 from stages.ir.operators.onnx_softmax import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd, Sum
@@ -19,26 +19,25 @@ OPS += ("nearest_softmax", "float_softmax")
 SCALES = (0.0004, 0.004, 0.05, 0.3, 1.0)
 
 
-def mean(draw: Draw) -> LayerView:
-    size = draw.shape()
-    axes = tuple(axis for axis in range(len(size)) if draw.integer(0, 1)) or (draw.integer(0, len(size) - 1),)
-    if len(size) == 4 and draw.integer(0, 1):
-        axes = (1, 2)
+def over_axes(draw: Draw, size: tuple[int, ...], axes: tuple[int, ...], make: Callable[[int], LayerOp]) -> LayerView:
+    """`make` gets the number of elements; axes stay or not; images in any layout on both sides."""
     keep = draw.integer(0, 1)
     out = tuple(1 if i in axes else n for i, n in enumerate(size) if keep or i not in axes)
-    count = int(np.prod([size[axis] for axis in axes]))
-    scale = draw.multiplier(-2, 1)
-    op = Mean(
-        **draw.clamped(),
-        axes=axes,
-        input_zero_point=draw.zero_point(),
-        multiplier=scale[0],
-        shift=scale[1] - int(np.ceil(np.log2(count))),
-        count=count,
-        rounding=draw.choose("double", "single"),
-    )
+    op = make(int(np.prod([size[axis] for axis in axes])))
     x = image("x", size, draw.dtype, draw.layout() if len(size) == 4 else "")
     return view(op, [x], image("y", out, draw.dtype, draw.layout() if len(out) == 4 else ""))
+
+
+def some_axes(draw: Draw, size: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axis for axis in range(len(size)) if draw.integer(0, 1)) or (draw.integer(0, len(size) - 1),)
+
+
+def mean(draw: Draw) -> LayerView:
+    size = draw.shape()
+    axes = some_axes(draw, size)
+    if len(size) == 4 and draw.integer(0, 1):
+        axes = (1, 2)
+    return over_axes(draw, size, axes, lambda count: averaging(draw, axes, count, 1, "double", "single"))
 
 
 def powers(scale: float, cut: int = 256) -> np.ndarray:
@@ -48,19 +47,20 @@ def powers(scale: float, cut: int = 256) -> np.ndarray:
     return found
 
 
-def rows(draw: Draw, length: int) -> tuple[int, ...]:
-    return (*draw.shape()[:3], length)
+def rows(draw: Draw, length: int, most: int) -> list[Tensor]:
+    """The input and the output of rows of this length, 0 for any."""
+    length = length or draw.choose(1, 2, 10, most, draw.integer(1, 40))
+    size = (*draw.shape()[:3], length)
+    return [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
 
 
 def softmax(draw: Draw, length: int = 0) -> LayerView:
-    size = rows(draw, length or draw.choose(1, 2, 10, 300, draw.integer(1, 40)))
-    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    tensors = rows(draw, length, 300)
     return view(Softmax(), tensors[:1], tensors[1], {"exp": powers(draw.choose(*SCALES), draw.integer(1, 256))})
 
 
 def l2_normalization(draw: Draw, length: int = 0) -> LayerView:
-    size = rows(draw, length or draw.choose(1, 2, 10, 700, draw.integer(1, 40)))
-    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    tensors = rows(draw, length, 700)
     return view(L2Normalization(input_zero_point=draw.zero_point()), tensors[:1], tensors[1])
 
 
@@ -80,19 +80,14 @@ def reduction(draw: Draw, kind: str, axes: tuple[int, ...], count: int) -> Layer
 
 
 def reducing(draw: Draw) -> LayerView:
-    """Any axes; images in any layout on both sides."""
+    """Any axes."""
     size = draw.shape()
-    axes = tuple(axis for axis in range(len(size)) if draw.integer(0, 1)) or (draw.integer(0, len(size) - 1),)
-    keep = draw.integer(0, 1)
-    out = tuple(1 if i in axes else n for i, n in enumerate(size) if keep or i not in axes)
-    op = reduction(draw, draw.choose(*REDUCTIONS), axes, int(np.prod([size[axis] for axis in axes])))
-    x = image("x", size, draw.dtype, draw.layout() if len(size) == 4 else "")
-    return view(op, [x], image("y", out, draw.dtype, draw.layout() if len(out) == 4 else ""))
+    axes = some_axes(draw, size)
+    return over_axes(draw, size, axes, lambda count: reduction(draw, draw.choose(*REDUCTIONS), axes, count))
 
 
 def log_softmax(draw: Draw, length: int = 0) -> LayerView:
-    size = rows(draw, length or draw.choose(1, 2, 10, 300, draw.integer(1, 40)))
-    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    tensors = rows(draw, length, 300)
     scale = draw.choose(*SCALES)
     powers_of_sums = rounding_divide_by_pot(exponentials(scale, 1.0), 12).astype(np.int32)
     return view(LogSoftmax(), tensors[:1], tensors[1], {"exp": powers_of_sums, "difference": differences(scale)})
@@ -100,8 +95,7 @@ def log_softmax(draw: Draw, length: int = 0) -> LayerView:
 
 def shares(draw: Draw, length: int = 0) -> LayerView:
     """Softmax of ONNX Runtime: in integers, or in float32."""
-    size = rows(draw, length or draw.choose(1, 2, 10, 300, draw.integer(1, 40)))
-    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    tensors = rows(draw, length, 300)
     exponentials_of = np.exp(-draw.choose(*SCALES) * np.arange(256))
     inverse = draw.choose(256.0, 255.0, 900.0, 3.7)
     if draw.integer(0, 1):
@@ -184,7 +178,7 @@ def _mean_images() -> Iterator[Case]:
             size = (2, height, width, channels)
             count = int(np.prod([size[axis] for axis in axes]))
             out = tuple(n for axis, n in enumerate(size) if axis not in axes)
-            layer = view(_averaging(draw, axes, count), [image("x", size, dtype)], image("y", out, dtype))
+            layer = view(averaging(draw, axes, count), [image("x", size, dtype)], image("y", out, dtype))
             yield case(f"mean over {axes} of {size} {dtype}", draw, layer, "shapes", "extremes")
     for number, (multiplier, shift) in enumerate(((1 << 30, -1), (1 << 30, -2), (3 << 29, -2), (1518500250, -7))):
         for dtype in ("int8", "uint8"):
@@ -192,22 +186,17 @@ def _mean_images() -> Iterator[Case]:
             low, high = bounds(dtype)
             values = np.arange(low, high + 1, 3).astype(dtype)
             data = np.stack(np.meshgrid(values, values)).reshape(2, -1)[:, :7392]
-            op = _averaging(draw, (0,), 2).model_copy(update={"multiplier": multiplier, "shift": shift})
+            op = averaging(draw, (0,), 2).model_copy(update={"multiplier": multiplier, "shift": shift})
             layer = view(op, [image("x", data.shape, dtype)], image("y", data.shape[1:], dtype))
             yield Case(f"mean of neighbours {multiplier} {shift} {dtype}", ("ties: double",), layer, ((data,),))
 
 
-def _averaging(draw: Draw, axes: tuple[int, ...], count: int) -> Mean:
-    scale = draw.multiplier(-2, -1)
-    return Mean(
-        **draw.clamped(),
-        axes=axes,
-        input_zero_point=draw.zero_point(),
-        multiplier=scale[0],
-        shift=scale[1] - int(np.ceil(np.log2(count))),
-        count=count,
-        rounding="double",
-    )
+def averaging(draw: Draw, axes: tuple[int, ...], count: int, most: int = -1, *roundings: str) -> Mean:
+    """Shifts of results up to `most`; one of the roundings."""
+    multiplier, shift = draw.multiplier(-2, most)
+    common = {**draw.clamped(), "axes": axes, "input_zero_point": draw.zero_point(), "multiplier": multiplier}
+    common |= {"shift": shift - int(np.ceil(np.log2(count))), "count": count}
+    return Mean(**common, rounding=draw.choose(*roundings) if roundings else "double")
 
 
 def _lengths() -> Iterator[Case]:
