@@ -6,3 +6,6 @@
 #include <stdint.h>
 
 enum { FL_BIAS, FL_MULTIPLIER, FL_SHIFT, FL_CHANNEL };
+
+/* DO(j) for each of the eight columns of a panel. */
+#define EACH_COLUMN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)

@@ -3,7 +3,7 @@
 
 #include "panel_1.h"
 
-#if UINTPTR_MAX > UINT32_MAX
+#if UINTPTR_MAX > UINT32_MAX || !defined(__riscv)
 
 /* Column j of two rows. */
 static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair *r, const int32_t *channels,
@@ -15,6 +15,10 @@ static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair 
     r->a.y[j * e->y_column] = a;
     r->b.y[j * e->y_column] = b;
 }
+
+#endif
+
+#if UINTPTR_MAX > UINT32_MAX
 
 /* On 64-bit machines one multiplication serves two rows: with x = x0 + x1 * 2^32, x * w is both products, and a sum of
  * them holds both sums. The lower sum is the lower half. Subtracting it corrects any borrow and leaves the upper sum.
@@ -36,24 +40,12 @@ static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int3
     uint64_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0, a5 = 0, a6 = 0, a7 = 0;
     while (x0 != end) {
         const uint64_t x = (uint64_t)(int64_t)*x0++ + ((uint64_t)(int64_t)*x1++ << 32);
-        a0 += x * (uint64_t)(int64_t)w[0];
-        a1 += x * (uint64_t)(int64_t)w[1];
-        a2 += x * (uint64_t)(int64_t)w[2];
-        a3 += x * (uint64_t)(int64_t)w[3];
-        a4 += x * (uint64_t)(int64_t)w[4];
-        a5 += x * (uint64_t)(int64_t)w[5];
-        a6 += x * (uint64_t)(int64_t)w[6];
-        a7 += x * (uint64_t)(int64_t)w[7];
+#define MULTIPLY(j) a##j += x * (uint64_t)(int64_t)w[j];
+        EACH_COLUMN(MULTIPLY)
         w += FL_PANEL;
     }
-    split(a0, 0, r, channels, e);
-    split(a1, 1, r, channels, e);
-    split(a2, 2, r, channels, e);
-    split(a3, 3, r, channels, e);
-    split(a4, 4, r, channels, e);
-    split(a5, 5, r, channels, e);
-    split(a6, 6, r, channels, e);
-    split(a7, 7, r, channels, e);
+#define SPLIT(j) split(a##j, j, r, channels, e);
+    EACH_COLUMN(SPLIT)
 }
 
 #elif defined(__riscv)
@@ -66,17 +58,6 @@ static void panel_2(const struct pair *r, const int8_t *w, int32_t k, const int3
 }
 
 #else
-
-/* Column j of two rows. */
-static void finish_2(int32_t dot_a, int32_t dot_b, int32_t j, const struct pair *r, const int32_t *channels,
-                     const struct fl_gemm *e)
-{
-    const int32_t *channel = channels + j * FL_CHANNEL;
-    const uint8_t a = output(dot_a, r->a.sum, channel, e);
-    const uint8_t b = output(dot_b, r->b.sum, channel, e);
-    r->a.y[j * e->y_column] = a;
-    r->b.y[j * e->y_column] = b;
-}
 
 /* On 32-bit machines half a panel at a time, as many sums as there are registers for:
  *

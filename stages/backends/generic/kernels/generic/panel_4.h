@@ -59,6 +59,11 @@ static void split_4(uint64_t ab, uint64_t cd, int32_t j, const struct four *r, c
     finish_4(lower_sum(ab), upper_sum(ab), lower_sum(cd), upper_sum(cd), j, r, channels, e);
 }
 
+/* Products of column j in two words of rows. */
+#define MULTIPLY_PAIR(j)                   \
+    a##j += x * (uint64_t)(int64_t)w[j];   \
+    b##j += z * (uint64_t)(int64_t)w[j];
+
 /* Two pairs of rows at once: each k loads 12 bytes for 32 products. */
 UNSCHEDULED static void panel_4(const struct four *r, const int8_t *w, int32_t k, const int32_t *channels, const struct fl_gemm *e)
 {
@@ -69,32 +74,11 @@ UNSCHEDULED static void panel_4(const struct four *r, const int8_t *w, int32_t k
     while (x0 != end) {
         const uint64_t x = (uint64_t)(int64_t)*x0++ + ((uint64_t)(int64_t)*x1++ << 32);
         const uint64_t z = (uint64_t)(int64_t)*x2++ + ((uint64_t)(int64_t)*x3++ << 32);
-        a0 += x * (uint64_t)(int64_t)w[0];
-        b0 += z * (uint64_t)(int64_t)w[0];
-        a1 += x * (uint64_t)(int64_t)w[1];
-        b1 += z * (uint64_t)(int64_t)w[1];
-        a2 += x * (uint64_t)(int64_t)w[2];
-        b2 += z * (uint64_t)(int64_t)w[2];
-        a3 += x * (uint64_t)(int64_t)w[3];
-        b3 += z * (uint64_t)(int64_t)w[3];
-        a4 += x * (uint64_t)(int64_t)w[4];
-        b4 += z * (uint64_t)(int64_t)w[4];
-        a5 += x * (uint64_t)(int64_t)w[5];
-        b5 += z * (uint64_t)(int64_t)w[5];
-        a6 += x * (uint64_t)(int64_t)w[6];
-        b6 += z * (uint64_t)(int64_t)w[6];
-        a7 += x * (uint64_t)(int64_t)w[7];
-        b7 += z * (uint64_t)(int64_t)w[7];
+        EACH_COLUMN(MULTIPLY_PAIR)
         w += FL_PANEL;
     }
-    split_4(a0, b0, 0, r, channels, e);
-    split_4(a1, b1, 1, r, channels, e);
-    split_4(a2, b2, 2, r, channels, e);
-    split_4(a3, b3, 3, r, channels, e);
-    split_4(a4, b4, 4, r, channels, e);
-    split_4(a5, b5, 5, r, channels, e);
-    split_4(a6, b6, 6, r, channels, e);
-    split_4(a7, b7, 7, r, channels, e);
+#define SPLIT_4(j) split_4(a##j, b##j, j, r, channels, e);
+    EACH_COLUMN(SPLIT_4)
 }
 
 #else

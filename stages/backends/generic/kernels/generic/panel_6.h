@@ -51,32 +51,11 @@ UNSCHEDULED static void segment(const int8_t *x0, int64_t step, const int8_t *w,
     while (x0 != end) {
         const uint64_t x = (uint64_t)(int64_t)*x0++ + ((uint64_t)(int64_t)*x1++ << 21) + ((uint64_t)(int64_t)*x2++ << 42);
         const uint64_t z = (uint64_t)(int64_t)*x3++ + ((uint64_t)(int64_t)*x4++ << 21) + ((uint64_t)(int64_t)*x5++ << 42);
-        a0 += x * (uint64_t)(int64_t)w[0];
-        b0 += z * (uint64_t)(int64_t)w[0];
-        a1 += x * (uint64_t)(int64_t)w[1];
-        b1 += z * (uint64_t)(int64_t)w[1];
-        a2 += x * (uint64_t)(int64_t)w[2];
-        b2 += z * (uint64_t)(int64_t)w[2];
-        a3 += x * (uint64_t)(int64_t)w[3];
-        b3 += z * (uint64_t)(int64_t)w[3];
-        a4 += x * (uint64_t)(int64_t)w[4];
-        b4 += z * (uint64_t)(int64_t)w[4];
-        a5 += x * (uint64_t)(int64_t)w[5];
-        b5 += z * (uint64_t)(int64_t)w[5];
-        a6 += x * (uint64_t)(int64_t)w[6];
-        b6 += z * (uint64_t)(int64_t)w[6];
-        a7 += x * (uint64_t)(int64_t)w[7];
-        b7 += z * (uint64_t)(int64_t)w[7];
+        EACH_COLUMN(MULTIPLY_PAIR)
         w += FL_PANEL;
     }
-    spread(a0, b0, &s->c0);
-    spread(a1, b1, &s->c1);
-    spread(a2, b2, &s->c2);
-    spread(a3, b3, &s->c3);
-    spread(a4, b4, &s->c4);
-    spread(a5, b5, &s->c5);
-    spread(a6, b6, &s->c6);
-    spread(a7, b7, &s->c7);
+#define SPREAD(j) spread(a##j, b##j, &s->c##j);
+    EACH_COLUMN(SPREAD)
 }
 
 /* Column j of six rows. */
@@ -105,14 +84,8 @@ static void panel_6(const struct six *r, const int8_t *w, int32_t k, const int32
         x += SEGMENT;
         w += SEGMENT * FL_PANEL;
     }
-    finish_6(&s.c0, 0, r, channels, e);
-    finish_6(&s.c1, 1, r, channels, e);
-    finish_6(&s.c2, 2, r, channels, e);
-    finish_6(&s.c3, 3, r, channels, e);
-    finish_6(&s.c4, 4, r, channels, e);
-    finish_6(&s.c5, 5, r, channels, e);
-    finish_6(&s.c6, 6, r, channels, e);
-    finish_6(&s.c7, 7, r, channels, e);
+#define FINISH_6(j) finish_6(&s.c##j, j, r, channels, e);
+    EACH_COLUMN(FINISH_6)
 }
 
 #endif

@@ -49,43 +49,19 @@ AS_WRITTEN static void segment(const word *x, const int8_t *w, int32_t k, int fi
 #pragma GCC unroll 2
     while (x != end) {
         const uint64_t v = x[0], z = x[1];
-        a0 += v * (uint64_t)(int64_t)w[0];
-        b0 += z * (uint64_t)(int64_t)w[0];
-        a1 += v * (uint64_t)(int64_t)w[1];
-        b1 += z * (uint64_t)(int64_t)w[1];
-        a2 += v * (uint64_t)(int64_t)w[2];
-        b2 += z * (uint64_t)(int64_t)w[2];
-        a3 += v * (uint64_t)(int64_t)w[3];
-        b3 += z * (uint64_t)(int64_t)w[3];
-        a4 += v * (uint64_t)(int64_t)w[4];
-        b4 += z * (uint64_t)(int64_t)w[4];
-        a5 += v * (uint64_t)(int64_t)w[5];
-        b5 += z * (uint64_t)(int64_t)w[5];
-        a6 += v * (uint64_t)(int64_t)w[6];
-        b6 += z * (uint64_t)(int64_t)w[6];
-        a7 += v * (uint64_t)(int64_t)w[7];
-        b7 += z * (uint64_t)(int64_t)w[7];
+#define MULTIPLY_PAIR(j)                       \
+        a##j += v * (uint64_t)(int64_t)w[j];   \
+        b##j += z * (uint64_t)(int64_t)w[j];
+        EACH_COLUMN(MULTIPLY_PAIR)
         w += PANEL;
         x += 2;
     }
     if (first) {
-        take(a0, b0, &s->c0);
-        take(a1, b1, &s->c1);
-        take(a2, b2, &s->c2);
-        take(a3, b3, &s->c3);
-        take(a4, b4, &s->c4);
-        take(a5, b5, &s->c5);
-        take(a6, b6, &s->c6);
-        take(a7, b7, &s->c7);
+#define TAKE(j) take(a##j, b##j, &s->c##j);
+        EACH_COLUMN(TAKE)
     } else {
-        add(a0, b0, &s->c0);
-        add(a1, b1, &s->c1);
-        add(a2, b2, &s->c2);
-        add(a3, b3, &s->c3);
-        add(a4, b4, &s->c4);
-        add(a5, b5, &s->c5);
-        add(a6, b6, &s->c6);
-        add(a7, b7, &s->c7);
+#define ADD(j) add(a##j, b##j, &s->c##j);
+        EACH_COLUMN(ADD)
     }
 }
 
