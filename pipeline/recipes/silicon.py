@@ -57,12 +57,13 @@ def _own(document: Document, project: Project) -> Silicon:
 
 
 def _known(project: Project) -> dict[str, Any]:
-    """Return the names of cores, timing models and boards, the project's too."""
+    """Return the context of `Silicon`, with cores, timing models and boards of the project too."""
     targets = load_targets(project)
     timings = load_catalogue(project.installation / "pipeline.yaml").timings
-    boards = [name for name, target in targets.items() if target.board is not None]
-    own = (target.timing for target in targets.values() if target.timing)
-    return {"cores": list(dict.fromkeys([*targets, *timings, *own])), "boards": boards}
+    boards = {name: each.flash.region if each.flash else () for name, each in targets.items() if each.board}
+    timed = {target.timing: target for target in reversed(targets.values()) if target.timing}
+    regions = {name: list(each.memory.regions) for name, each in {**timed, **targets}.items() if each.memory}
+    return {"cores": list(dict.fromkeys([*targets, *timings, *timed])), "boards": boards, "regions": regions}
 
 
 def _validated(document: Document, known: dict[str, Any]) -> Silicon:

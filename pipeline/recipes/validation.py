@@ -49,7 +49,8 @@ def validation_error(
         hint = _matrix_hint(path[0], detail["input"]) or hint
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
     if beside:
-        hint = f"{beside[-1]} is at {sources.location((*path[: len(path) - len(_mistake_path(detail))], *beside))}"
+        named = beside[-1] if isinstance(beside[-1], str) else ".".join(map(str, beside[-2:]))
+        hint = f"{named} is at {sources.location((*path[: len(path) - len(_mistake_path(detail))], *beside))}"
     # Aliases share a position.
     locations = dict.fromkeys(map(sources.location, islice(dict.fromkeys(other_paths), 100)))
     places = [place for place in locations if place != sources.location(path)]

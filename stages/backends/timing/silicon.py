@@ -6,11 +6,11 @@ compares timing models with them. `pipeline/recipes/silicon.py` reads both files
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from stages.backends.targets.flash import Flash
@@ -42,7 +42,15 @@ Code = Literal[
     "muriscv-nn",
 ]
 Text = Annotated[str, Field(min_length=1)]
-Positive = Annotated[float, Field(gt=0, lt=1e15)]
+
+
+def _without_unit(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError(f"should be a number; its unit is in the key, is {value!r}")
+    return value
+
+
+Positive = Annotated[float, BeforeValidator(_without_unit), Field(gt=0, lt=1e15)]
 # Where a message refers to, instead of listing more names than this.
 _LISTED = 8
 _LISTS = {"chip": "stages/backends/timing/silicon.yaml", "core": "doit targets", "board": "doit boards"}
@@ -147,7 +155,8 @@ class Measurement(StrictModel):
 class Silicon(StrictModel):
     """A file of measurements.
 
-    The context of the validation may name the chips, cores and boards known besides.
+    The context of the validation may have the chips and cores known besides, the flash regions of boards, and the
+    memory `regions` of cores and boards.
 
     shared  values for YAML's `<<`, by name; not read
     """
@@ -161,10 +170,7 @@ class Silicon(StrictModel):
     def _check(self, info: ValidationInfo) -> Silicon:
         context: dict[str, Any] = info.context or {}
         for name, chip in self.chips.items():
-            for key in ("core", "board"):
-                known, value = context.get(f"{key}s"), getattr(chip, key)
-                if known is not None and value is not None and value not in known:
-                    raise _unknown(key, value, known, "chips", name, key)
+            _check_chip(name, chip, context)
         chips = {**context.get("chips", {}), **self.chips}
         first: dict[tuple[object, ...], int] = {}
         for number, row in enumerate(self.measurements):
@@ -190,6 +196,21 @@ class Silicon(StrictModel):
         """Return the name of the row's core: Firmline's, or the title of one that it does not know."""
         chip = self.chips[row.chip]
         return chip.core or chip.core_title or ""
+
+
+def _check_chip(name: str, chip: Chip, context: Mapping[str, Any]) -> None:
+    if name in context.get("chips", {}):
+        raise mistake(f"{_LISTS['chip']} has this chip; choose another name", "chips", name, key=True)
+    for key in ("core", "board"):
+        known, value = context.get(f"{key}s"), getattr(chip, key)
+        if known is not None and value is not None and value not in known:
+            raise _unknown(key, value, known, "chips", name, key)
+    memories = context.get("regions", {})
+    there = memories.get(name.removesuffix(RESET)) or memories.get(chip.core)
+    regions = context.get("boards", {}).get(chip.board, ()) if chip.flash is None else chip.flash.region
+    for region in regions if there else ():
+        if region not in there:
+            raise _unknown("region", region, there, "chips", name, *(("flash", "region") if chip.flash else ("board",)))
 
 
 def _unknown(kind: str, name: str, known: Collection[str], *at: str | int) -> PydanticCustomError:

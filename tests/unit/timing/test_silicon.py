@@ -50,7 +50,7 @@ def test_rows_of_a_project_follow_the_shipped_ones(tmp_path: Path) -> None:
     ("chip", "rows", "line", "message"),
     [
         (CHIP, ROW.replace("ms: 5", "us: 5"), ROW_LINE, "unknown key 'us'"),
-        (CHIP, ROW.replace("ms: 5", "ms: 5ms"), ROW_LINE, "should be a valid number, is '5ms'"),
+        (CHIP, ROW.replace("ms: 5", "ms: 5ms"), ROW_LINE, "should be a number; its unit is in the key, is '5ms'"),
         (CHIP, ROW.replace("ms: 5", "ms: -5"), ROW_LINE, "should be greater than 0, is -5"),
         (CHIP, ROW.replace("ms: 5", "ms: 5, cycles: 5"), ROW_LINE, "has cycles and ms"),
         (CHIP, ROW.replace(", ms: 5", ""), ROW_LINE, "should have cycles, ms or energy_uj"),
@@ -61,12 +61,18 @@ def test_rows_of_a_project_follow_the_shipped_ones(tmp_path: Path) -> None:
         (CHIP, ROW.replace("ms: 5", "ms: 5, compared: false"), ROW_LINE, "should have a note that says why"),
         (CHIP, ROW.replace("ms: 5", "ms: 5, compared: false, fit: true"), ROW_LINE, "the row is not compared, so"),
         (CHIP, ROW + ROW, ROW_LINE + 1, "measures the same as an earlier row"),
+        (CHIP, ROW + ROW, ROW_LINE + 1, "measurements.0 is at silicon.yaml:5:5"),
         (CHIP.replace("cortex-m4", "cortex-m44"), ROW, CHIP_LINE,
          "unknown core 'cortex-m44'; did you mean 'cortex-m4'?"),
         (CHIP.replace("core:", "core_title: M4, core:"), ROW, CHIP_LINE, "should have either core, or core_title"),
         (CHIP.replace("80M", "80"), ROW, CHIP_LINE, "should be greater than or equal to 100000, is 80"),
         (CHIP.replace("80M", "80MHz"), ROW, CHIP_LINE, "a clock is a number of Hz, or a number with k, M or G"),
         (CHIP.replace("clock", "board: nucleo, clock"), ROW, CHIP_LINE, "unknown board 'nucleo'"),
+        (CHIP.replace("clock", "flash: {region: rm, wait_states: 3, source: a}, clock"), ROW, CHIP_LINE,
+         "chips.mine.flash.region: unknown region 'rm'; did you mean 'rom'?"),
+        (CHIP.replace("core: cortex-m4", "core: rv32imc-scalar, board: esp32-c3"), ROW, CHIP_LINE,
+         "chips.mine.board: unknown region 'irom'"),
+        (CHIP.replace("mine", "apollo510"), ROW.replace("mine", "apollo510"), CHIP_LINE, "has this chip; choose"),
     ],
 )  # fmt: skip
 def test_wrong_files(tmp_path: Path, chip: str, rows: str, line: int, message: str) -> None:
