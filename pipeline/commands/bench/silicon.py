@@ -114,8 +114,6 @@ def bench_silicon(options: Mapping[str, Any], project: Project) -> int:
             raise PipelineError(f"{name.replace('models', 'model')} cannot be combined with suite=silicon")
     if options["update"] and not project.is_standalone:
         raise PipelineError("--update writes a file of Firmline's repository: run it in a clone of Firmline")
-    if options["fit"] and not project.is_standalone:
-        raise PipelineError("--fit writes files of Firmline's repository: run it in a clone of Firmline")
     for option in ("update", "fit"):
         if options[option] and options["only"]:
             raise PipelineError(f"--{option} needs all rows of a core; leave only= out")
@@ -169,8 +167,8 @@ def _fitted(
         for row in rows
         if row.target is not None and row.compared and row.measurement.fit and not why_not(row, folders)
     ]
-    installation = workspace.project.installation
-    models, table = fit_models(programs, installation, lambda done, what: display.progress("", "fit", what, done))
+    project = workspace.project
+    models, table = fit_models(programs, project, lambda done, what: display.progress("", "fit", what, done))
     return [
         replace(row, target=row.target.model_copy(update={"timing_model": models[row.target.timing]}))
         if row.target is not None and row.target.timing in models

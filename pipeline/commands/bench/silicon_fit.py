@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import PipelineError
+from pipeline.project import Project
 from pipeline.terminal.table import Table
 from stages.backends.targets.load import family_files
 from stages.backends.targets.spec import Target
@@ -29,9 +30,9 @@ class FitProgram:
 
 
 def fit_models(
-    programs: Sequence[FitProgram], installation: Path, show: Callable[[float, str], None]
+    programs: Sequence[FitProgram], project: Project, show: Callable[[float, str], None]
 ) -> tuple[dict[str, TimingModel], Table]:
-    """Fit the timing models and write their files.
+    """Fit the timing models, and write the figures into their files; print them in a project of a user.
 
     Returns the models by name, and a table of the parameters.
 
@@ -43,7 +44,8 @@ def fit_models(
     opened = {name: model for name, model in models.items() if model is not None and _is_open(model)}
     rows: dict[str, list[CountedRun]] = {name: [] for name in opened}
     if not rows:
-        raise PipelineError("--fit: no row marked fit has a timing model with parameters to try")
+        hint = "mark rows of silicon.yaml with `fit: true`, and name checkouts of their programs with peer="
+        raise PipelineError("--fit: no row marked fit has a program, and a model with parameters to try", hint=hint)
     for number, program in enumerate(programs):
         if program.target.timing in rows:
             show(number / len(programs), program.name)
@@ -56,7 +58,10 @@ def fit_models(
     for name, model in opened.items():
         show(1, f"{name}: {len(rows[name])} rows")
         values = fit(model, rows[name])
-        _write(model, values, installation)
+        if project.is_standalone:
+            _write(model, values, project.installation)
+        else:
+            print(entry(name, values))
         fitted[name] = TimingModel(**{**dict(with_values(model, values)), "name": name})
         for parameter, value in values.items():
             stated = model.parameters[parameter]
@@ -67,6 +72,12 @@ def fit_models(
 
 def _is_open(model: TimingModel) -> bool:
     return any(parameter.candidates for parameter in model.parameters.values())
+
+
+def entry(name: str, values: Mapping[str, float]) -> str:
+    """Return a model with the fitted figures, for `timings:` of a project's pipeline.yaml."""
+    figures = ", ".join(f"{parameter}: {{cycles: {value:g}}}" for parameter, value in values.items())
+    return f"timings:\n  {name}-fitted: {{like: {name}, parameters: {{{figures}}}}}"
 
 
 def _write(model: TimingModel, values: Mapping[str, float], installation: Path) -> None:

@@ -13,6 +13,7 @@ from pipeline.commands.bench.silicon import Outcome, accuracies, silicon_rows
 from pipeline.commands.bench.silicon_closed import closed_table
 from pipeline.errors import PipelineError
 from pipeline.project import Project
+from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from stages.backends.timing.accuracy import accuracy_text
 from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
@@ -100,6 +101,24 @@ def test_a_function_is_compiled_run_and_compared(tmp_path: Path, capsys: pytest.
     shown = capsys.readouterr().out
     assert "held out" in shown and "not run: 1 rows; no program runs tinyengine" in shown
     assert run(tmp_path, project, peer=library(tmp_path))[1][0] == first
+
+
+def test_a_project_fits_a_model_to_its_own_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = project_with(tmp_path, row(fit=True), row(arguments={"columns": 32, "rhs_rows": 8}, cycles=2000))
+    silicon = tmp_path / "silicon.yaml"
+    silicon.write_text(silicon.read_text().replace("cortex-m4", "cortex-m7"))
+    options = {"only": "", "targets": "cortex-m7", "peer": library(tmp_path)}
+    code, _ = run(tmp_path, project, fit=True, **options)
+    shown = capsys.readouterr().out
+    assert code == 0 and "fitted parameters" in shown
+    entry = shown[shown.index("timings:") :].partition("}}}")[0] + "}}}\n"
+    core = "cores: {mine-core: {like: cortex-m7, timing: cortex-m7-fitted}}\n"
+    (tmp_path / "pipeline.yaml").write_text(f"schema: 1\n{entry}{core}")
+    model = load_targets(Project(tmp_path))["mine-core"].timing_model
+    assert model is not None and model.name == "cortex-m7-fitted"
+    with pytest.raises(PipelineError, match="no row marked fit") as raised:
+        run(tmp_path, project_with(tmp_path, row()), fit=True, **{**options, "targets": "cortex-m4"})
+    assert "`fit: true`" in str(raised.value)
 
 
 def test_without_a_checkout_the_row_names_what_it_needs(tmp_path: Path) -> None:

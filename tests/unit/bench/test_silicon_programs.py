@@ -1,4 +1,4 @@
-"""CoreMark and Embench in `doit bench suite=silicon`, on checkouts that the tests write: each with a few functions."""
+"""Programs of `doit bench suite=silicon` on checkouts that the tests write, each with a few functions."""
 
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,51 @@ int benchmark(void)
 }
 int verify_benchmark(int result) { return result == 3200; }
 """
+# As in most ports, all files are in one folder.
+TINYMAIX = {
+    "tm_port.h": """\
+#define TM_ARCH_CPU 0
+#define TM_ARCH TM_ARCH_CPU
+#define TM_OPT_LEVEL 0
+#define tm_malloc(x) malloc(x)
+#define tm_free(x) free(x)
+#define TM_GET_US() clock()
+""",
+    "tinymaix.h": """\
+#include <stdint.h>
+#include "tm_port.h"
+typedef int tm_err_t;
+enum { TM_OK };
+typedef struct { uint8_t *data; int h, w, c; } tm_mat_t;
+typedef struct { const uint8_t *weights; uint8_t *buf; } tm_mdl_t;
+typedef struct tml_head tml_head_t;
+tm_err_t tm_load(tm_mdl_t *m, const uint8_t *bin, uint8_t *buf, tm_err_t (*cb)(tm_mdl_t *, tml_head_t *), tm_mat_t *in);
+tm_err_t tm_run(tm_mdl_t *m, tm_mat_t *in, tm_mat_t *out);
+""",
+    "tm_model.c": """\
+#include "tinymaix.h"
+tm_err_t tm_load(tm_mdl_t *m, const uint8_t *bin, uint8_t *buf, tm_err_t (*cb)(tm_mdl_t *, tml_head_t *), tm_mat_t *in)
+{
+    *m = (tm_mdl_t){bin, buf};
+    *in = (tm_mat_t){buf, 1, 1, 4};
+    return TM_OK;
+}
+""",
+    "tm_layers.c": """\
+#include "tinymaix.h"
+tm_err_t tm_run(tm_mdl_t *m, tm_mat_t *in, tm_mat_t *out)
+{
+    volatile uint8_t sum = in->data[0];
+    for (int i = 0; i < 64 << TM_OPT_LEVEL; i++)
+        sum += m->weights[i];
+    m->buf[8] = sum;
+    *out = (tm_mat_t){m->buf + 8, 1, 1, 1};
+    return TM_OK;
+}
+""",
+    "tm_layers_O1.c": '#include "tinymaix.h"\n',
+    "net_q.h": "#define MDL_BUF_LEN 16\nconst uint8_t mdl_data[256] = {1, 2, 3};\n",
+}
 SUPPORT = "void initialise_benchmark(void);\nint benchmark(void), verify_benchmark(int result);\n"
 
 
@@ -155,3 +200,18 @@ def test_embench_that_fails(tmp_path: Path, changes: dict[str, Any], message: st
     code, (only,) = run(tmp_path, project_with(tmp_path, iteration(**fields)), peer=peer)
     assert code == expected
     assert message in only["failed"]
+
+
+def test_a_network_of_tinymaix_with_the_options_of_the_row(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"code": "tinymaix", "run": "net_q", "chip": "mine"}
+    options: list[dict[str, Any]] = [{"opt": 0}, {"opt": 1}, {"opt": 1, "weights": "ram"}]
+    rows = [row(**fields, arguments={"arch": "cpu", **each}) for each in options]
+    project = project_with(tmp_path, *rows)
+    silicon = tmp_path / "silicon.yaml"
+    flash = "flash: {region: rom, wait_states: 9, line: 4, source: data sheet}, clock:"
+    silicon.write_text(silicon.read_text().replace("clock:", flash, 1))
+    code, (first, optimized, in_ram) = run(tmp_path, project, peer=f"tinymaix={checkout(tmp_path, TINYMAIX)}")
+    assert code == 0
+    assert optimized["instructions"] > 1.7 * first["instructions"] > 64
+    assert in_ram["instructions"] == pytest.approx(optimized["instructions"], rel=0.02)
+    assert in_ram["cycles"][1] < optimized["cycles"][1] - 64 * 9 / 4

@@ -26,7 +26,7 @@ class Program:
              OUTPUT_BYTES, an array with the result. It may call `fill`, which writes random bytes, and define
              CHECK(), which is 0 if the result is right
     compiler that of the row, as text (stages/delivery/bench/silicon/compilers.py)
-    files    further files, by name; their folder is searched for headers first
+    files    further C files and headers, by name; their folder is searched for headers first
     """
 
     sources: tuple[Path, ...]

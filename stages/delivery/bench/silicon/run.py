@@ -131,7 +131,7 @@ def _build(program: Program, compiled_for: Target, target: Target, out: Path) ->
         (folder / "main.c").write_text(_MAIN.format(program=program.main), encoding="utf-8")
         for name, text in program.files.items():
             (folder / name).write_text(text, encoding="utf-8")
-        sources = [Source(path) for path in (*program.sources, folder / "main.c")]
+        sources = [Source(path) for path in (*program.sources, *sorted(folder.glob("*.c")))]
         flags = ("-std=gnu11", "-w", *program.flags)
         include = (folder, *program.include)
         objects = compile_sources(compiled_for, runtime, sources, folder / "program", flags=flags, include=include)

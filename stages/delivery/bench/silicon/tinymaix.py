@@ -19,7 +19,9 @@ _OPTIONS = {
     "local_math": "TM_LOCAL_MATH",
     "stat": "TM_ENABLE_STAT",
 }
-_ALLOCATED = 262_144
+# Argument of rows whose copy of the model is no constant, so that it is in RAM.
+_WEIGHTS = "weights"
+_ALLOCATED = 131_072
 _MAIN = """\
 #include "tinymaix.h"
 #include "model.h"
@@ -65,22 +67,24 @@ static int run(void)
 
 def program(row: Measurement, folder: Path) -> Program:
     """Return the program that runs the row's network once. Raises StageError."""
-    model, header, *sources = (_found(folder, name) for name in (f"{row.run}.h", "tinymaix.h", *_SOURCES))
+    model, header = _found(folder, f"{row.run}.h"), _found(folder, "tinymaix.h")
     port = (header.parent / "tm_port.h").read_text(encoding="utf-8", errors="replace")
-    for name, value in row.arguments.items():
+    options = {name: value for name, value in row.arguments.items() if name != _WEIGHTS}
+    for name, value in options.items():
         if name not in _OPTIONS:
-            raise StageError(f"TinyMaix has no option {name}; there are {', '.join(_OPTIONS)}")
+            raise StageError(f"TinyMaix has no option {name}; there are {', '.join((*_OPTIONS, _WEIGHTS))}")
         port = _defined(port, _OPTIONS[name], _constant(port, value) if name == "arch" else str(value))
     for name, text in (("tm_malloc(x)", "tm_allocate(x)"), ("tm_free(x)", "tm_release(x)"), ("TM_GET_US()", "0")):
         port = _defined(port, name, text)
     port += "\n#include <stddef.h>\nvoid *tm_allocate(size_t bytes);\nvoid tm_release(void *data);\n"
-    # tinymaix.h includes the tm_port.h beside it first, so headers are copied next to the changed one.
-    headers = {path.name for path in folder.rglob("arch_*.h")} | {"tinymaix.h"}
-    files = {name: _found(folder, name).read_text(encoding="utf-8", errors="replace") for name in sorted(headers)}
-    data = model.read_text(encoding="utf-8", errors="replace").replace("const uint8_t", "_Alignas(16) const uint8_t", 1)
+    # A file includes the tm_port.h beside it first, so all are copied next to the changed one.
+    names = {path.name for path in folder.rglob("arch_*.h")} | {"tinymaix.h", *_SOURCES}
+    files = {name: _found(folder, name).read_text(encoding="utf-8", errors="replace") for name in sorted(names)}
+    declared = "uint8_t" if row.arguments.get(_WEIGHTS) == "ram" else "const uint8_t"
+    data = model.read_text(encoding="utf-8", errors="replace").replace("const uint8_t", f"_Alignas(16) {declared}", 1)
     files |= {"tm_port.h": port, "model.h": data}
     main = _MAIN.format(allocated=_ALLOCATED)
-    return Program(tuple(sources), (), flags_of(row.compiler), main, files, row.compiler)
+    return Program((), (), flags_of(row.compiler), main, files, row.compiler)
 
 
 def _found(folder: Path, name: str) -> Path:
