@@ -37,6 +37,7 @@ stages:
 """
 
 Doit = Callable[..., tuple[int, str, str]]
+Capture = pytest.CaptureFixture[str]
 TARGETS = ("rv64-rvp", "rv32-rvp", "rv64-scalar", "rv32-scalar", "cortex-m4", "host")
 
 
@@ -143,7 +144,7 @@ def no_arguments_of_other_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def doit(project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doit:
+def doit(project: FakeProject, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Doit:
     """Return a function that runs doit and returns exit code, stdout and stderr."""
     monkeypatch.setenv("FIRMLINE_STORE", "store")
 

@@ -27,7 +27,10 @@ SCALED = np.clip(np.rint(SUMS * float(SCALE)) + 128, 0, 255)
 
 def model(op: str, x: np.ndarray, constants: dict[str, Any], inputs: list[str], out: int, domain: str = "") -> Any:
     types = {"x": onnx.TensorProto.UINT8, "y": out}
-    return graph_of([node(op, inputs, ["y"], domain)], {"x": x.shape}, ["y"], constants, types=types)
+    made = graph_of([node(op, inputs, ["y"], domain)], {"x": x.shape}, ["y"], constants, types=types)
+    if domain:  # without ONNX's own operators a file need not import them
+        del made.opset_import[0]
+    return made
 
 
 def scaled(weights: np.ndarray) -> dict[str, Any]:

@@ -12,9 +12,7 @@ from pipeline.commands import explain as explain_command
 from pipeline.commands.collect_garbage import CollectGarbage
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
-from tests.unit.pipeline.conftest import FakeProject
-
-Capture = pytest.CaptureFixture[str]
+from tests.unit.pipeline.conftest import Capture, FakeProject
 
 
 @pytest.fixture

@@ -11,9 +11,7 @@ from pipeline.artifacts.digest import DigestCache
 from pipeline.commands import show_store
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.show_store import ShowStore
-from tests.unit.pipeline.conftest import FakeProject
-
-Capture = pytest.CaptureFixture[str]
+from tests.unit.pipeline.conftest import Capture, FakeProject
 
 
 @pytest.fixture(autouse=True)

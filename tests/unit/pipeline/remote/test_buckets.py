@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.optional import needs
-from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.conftest import Capture, FakeProject
 from tests.unit.pipeline.remote.conftest import all_of, how
 from tests.unit.pipeline.remote.test_limits import serving
-
-Capture = pytest.CaptureFixture[str]
 
 pytestmark = needs("google.auth", "remote")
 

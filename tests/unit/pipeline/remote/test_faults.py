@@ -8,11 +8,9 @@ import pytest
 
 from pipeline.remote.http import HttpTransport
 from pipeline.remote.settings import RemoteSettings
-from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.conftest import Capture, FakeProject
 from tests.unit.pipeline.remote.conftest import Server, all_of, bounded, found_elsewhere, how
 from tests.unit.pipeline.remote.test_limits import serving
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,8 @@ from pipeline.remote.http import HttpTransport
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import RemoteError, Transport
 from stages.support.system.installation import INSTALLATION
-from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.conftest import Capture, FakeProject
 from tests.unit.pipeline.remote.conftest import all_of, bounded, how
-
-Capture = pytest.CaptureFixture[str]
 
 # Bytes that an object may have in these tests, and that a server may send before it is left: twice that, those that are
 # not the object's, and those in the buffers of the system.

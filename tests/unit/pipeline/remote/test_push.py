@@ -8,12 +8,10 @@ import pytest
 from pipeline.commands import show_store
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.show_store import ShowStore
-from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.conftest import Capture, FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, how
 from tests.unit.pipeline.remote.test_limits import serving
-
-Capture = pytest.CaptureFixture[str]
 
 
 def push(*words: str, **options: str | bool) -> int:

@@ -14,11 +14,9 @@ from pipeline.commands.show_store import ShowStore
 from pipeline.errors import RecipeError
 from tests.support.optional import needs
 from tests.support.servers import free_port, s3, webdav
-from tests.unit.pipeline.conftest import Doit, FakeProject
+from tests.unit.pipeline.conftest import Capture, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile
 from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, clone, found_elsewhere, how
-
-Capture = pytest.CaptureFixture[str]
 
 
 def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, server: Server) -> None:

@@ -10,10 +10,8 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
 from pipeline.commands.matrix_json import MatrixJson
 from pipeline.terminal.matrix_run import verdict_of
-from tests.unit.pipeline.conftest import Doit, FakeProject
+from tests.unit.pipeline.conftest import Capture, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
-
-Capture = pytest.CaptureFixture[str]
 
 MATRIX = """\
 schema: 1

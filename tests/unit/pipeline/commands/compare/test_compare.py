@@ -11,9 +11,7 @@ import pytest
 from pipeline.commands.compare import command, formats
 from pipeline.commands.compare.command import Compare
 from pipeline.commands.compare.difference import difference
-from tests.unit.pipeline.conftest import FakeProject
-
-Capture = pytest.CaptureFixture[str]
+from tests.unit.pipeline.conftest import Capture, FakeProject
 
 OPTIONS = {"all": False, "markdown": "", "html": "", "json": False, "fail-above": ""}
 
