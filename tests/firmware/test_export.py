@@ -28,6 +28,7 @@ from stages.ir.models import zoo
 from stages.ir.reference import Reference
 from tests.support.exports import LSTM, content, pair, written
 
+STRICT = ("-Wall", "-Wextra", "-Werror")
 STUBS = Path(__file__).parents[1] / "support" / "ecosystems"
 
 
@@ -154,18 +155,7 @@ def test_floats_that_are_no_numbers_fail_where_others_are_expected(tmp_path: Pat
     )
     (tmp_path / "test_data.h").write_bytes((tmp_path / "examples/test/src/test_data.h").read_bytes())
     for language in (("-std=c11",), ("-x", "c++", "-std=gnu++11")):
-        run(
-            "gcc",
-            *language,
-            *options,
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            f"-I{tmp_path}",
-            tmp_path / "main.c",
-            "-o",
-            tmp_path / "test",
-        )
+        run("gcc", *language, *options, *STRICT, f"-I{tmp_path}", tmp_path / "main.c", "-o", tmp_path / "test")
     inf, nan = np.inf, np.nan
     given = [
         ([1.5, -2000, inf, -inf, nan], 0),
@@ -237,10 +227,8 @@ def test_several_networks_in_one_export(tmp_path: Path) -> None:
 def test_networks_with_a_shared_arena_keep_their_state_apart(tmp_path: Path) -> None:
     """An inference of one network between the steps of the other changes nothing."""
     folder = written(tmp_path / "made", "platformio", pair("host", share=True, second=LSTM))
-    assert (
-        "other_init(small_other_arena, sizeof small_other_arena, other_state, sizeof other_state)"
-        in (folder / "src/small_other/arena.c").read_text()
-    )
+    call = "other_init(small_other_arena, sizeof small_other_arena, other_state, sizeof other_state)"
+    assert call in (folder / "src/small_other/arena.c").read_text()
     test = folder / "examples/test/src/test_data.h"
     text = test.read_text()
     assert text.count("OTHER_TEST_STEPS 4") == 1
@@ -254,7 +242,7 @@ def test_networks_with_a_shared_arena_keep_their_state_apart(tmp_path: Path) -> 
     main = folder / "examples/test/src/main.c"
     main.write_text(main.read_text().replace("unsigned differing = 0;\n", "unsigned differing = small_other_init();\n"))
     sources = [*folder.glob("src/**/*.c"), main]
-    run("gcc", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{folder}/src", *sources, "-lm", "-o", tmp_path / "test")
+    run("gcc", "-O1", *STRICT, f"-I{folder}/src", *sources, "-lm", "-o", tmp_path / "test")
     assert "PASS" in run(tmp_path / "test")
 
 
@@ -268,7 +256,7 @@ def test_networks_whose_output_comes_by_rows(tmp_path: Path, rows: tuple[str, ..
         f'#include <stdio.h>\n#include "{test}"\n'
         'int main(void) { printf("%u %u", small_test(), other_test()); return 0; }\n'
     )
-    flags = ("-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", f"-I{folder}/src")
+    flags = ("-O1", *STRICT, "-fsanitize=address,undefined", f"-I{folder}/src")
 
     def output() -> str:
         run("gcc", *flags, *folder.glob("src/**/*.c"), main, "-lm", "-o", tmp_path / "test")
@@ -311,7 +299,7 @@ def test_arduino_library_and_sketch(tmp_path: Path, networks: Callable[..., Cont
 def test_platformio_library_and_example(tmp_path: Path, networks: Callable[..., Content]) -> None:
     made = written(tmp_path / "made", "platformio", networks("host"))
     sources = [*made.glob("src/**/*.c"), made / "examples/test/src/main.c"]
-    run("gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{made}/src", *sources, "-lm", "-o", tmp_path / "test")
+    run("gcc", "-O2", *STRICT, f"-I{made}/src", *sources, "-lm", "-o", tmp_path / "test")
     assert "PASS" in run(tmp_path / "test")
 
 
@@ -402,7 +390,7 @@ def test_mlperf_tiny_harness(tmp_path: Path, name: str) -> None:
     (tmp_path / "data.h").write_text((made / "example/test_data.h").read_text())
     kind = {"small": "KIND_RAW", "ic": "KIND_PIXELS", "ad": "KIND_FEATURES"}[name]
     run(
-        *("g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", '-DTH_MODEL_VERSION="x"'),
+        *("g++", "-std=c++14", *STRICT, "-Wno-unused-function", '-DTH_MODEL_VERSION="x"'),
         *(f"-DNAME={name}", f"-DMACRO={name.upper()}", f"-D{kind}", "-c"),
         *(f"-I{STUBS}/mlperf", f"-I{made}/api", f"-I{made}/src", f"-I{tmp_path}"),
         *(made / "api/submitter_implemented.cpp", STUBS / "mlperf/stub.cpp"),
@@ -429,7 +417,7 @@ def log_mel(samples: np.ndarray) -> np.ndarray:
 def streamed(folder: Path, made: Path, samples: np.ndarray) -> list[str]:
     """Expected output of the benchmark's stub: of its commands, then of each step."""
     stubs = STUBS / "mlperf_sww"
-    flags = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{stubs}", f"-I{made}/api", f"-I{made}/src", "-c")
+    flags = ("-std=c11", "-O1", *STRICT, f"-I{stubs}", f"-I{made}/api", f"-I{made}/src", "-c")
     run("gcc", *flags, "-Dmain=sww_main", made / "api/sww_main.c", cwd=folder)
     api = [path for path in sorted(made.glob("api/*.c")) if path.name != "sww_main.c"]
     run("gcc", *flags, *api, stubs / "stub.c", *sorted(made.glob("src/**/*.c")), cwd=folder)

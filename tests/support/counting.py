@@ -1,6 +1,11 @@
-"""Calls of layers, and costs as a test says them."""
+"""Calls of layers, costs as a test says them, and a cache in a folder."""
 
-from collections.abc import Callable, Iterable
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 from stages.backends.targets.spec import Target
 from stages.count.call import KernelCall
@@ -12,6 +17,31 @@ from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.costs import Costs
 from tests.support.integer import integer_graph
+
+
+class Folders:
+    """stages.base.Cache in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find(self, ingredients: Mapping[str, Any]) -> Path | None:
+        folder = self._place(ingredients)
+        return folder if folder.is_dir() else None
+
+    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
+        folder = self._place(ingredients)
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            try:
+                write(folder)
+            except BaseException:
+                shutil.rmtree(folder)
+                raise
+        return folder
+
+    def _place(self, ingredients: Mapping[str, Any]) -> Path:
+        return self.root / sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
 
 
 def layer_graph(**options: object) -> Graph:

@@ -11,6 +11,7 @@ from stages.base import StageError
 from stages.compile import CompileConfig
 from stages.compile.firmware import compile_firmware
 from tests.support.tiny_model import write_tiny_model
+from tests.unit.compile.test_preflight import with_memory
 
 pytestmark = pytest.mark.compiles_anew
 
@@ -46,15 +47,8 @@ def test_sizes_agree_with_binutils_and_the_sources(tmp_path, name, tool):
 
 
 def test_model_too_large_for_ram_and_rom_is_reported_with_the_sizes(tmp_path):
-    target = load_target("rv64-rvp")
-    small = target.memory.model_copy(
-        update={
-            "rom": target.memory.rom.model_copy(update={"length": 1024}),
-            "ram": target.memory.ram.model_copy(update={"length": 65536}),
-        }
-    )
     with pytest.raises(StageError) as raised:
-        build(tmp_path, target.model_copy(update={"memory": small}), arena=100_000)
+        build(tmp_path, with_memory(1024, 65536, stack=16384), arena=100_000)
     message = str(raised.value)
     assert "tiny does not fit target rv64-rvp" in message
     assert "but has 1,024" in message

@@ -1,34 +1,13 @@
 """Objects of kernels are shared: an equal source is compiled once, any difference that matters compiles it again."""
 
-import json
-import shutil
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stages.backends.toolchain.objects import ObjectCache
+from tests.support.counting import Folders
 
 FLAGS = ("gcc", "-O2")
-
-
-class Folders:
-    """stages.base.Cache in a folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
-        folder = self.root / str(abs(hash(json.dumps(ingredients, sort_keys=True))))
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            try:
-                write(folder)
-            except BaseException:
-                shutil.rmtree(folder)
-                raise
-        return folder
 
 
 def write_sources(src: Path) -> Path:

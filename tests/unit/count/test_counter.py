@@ -1,8 +1,6 @@
 """Counts are what a recipe's layer takes, are kept, and are shared by all networks that have the call."""
 
 import json
-from collections.abc import Callable, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +13,13 @@ from stages.count.call import KernelCall
 from stages.count.counter import Counter, _shared_code
 from stages.import_model.normalize import normalized
 from stages.ir.graph import Graph, Tensor
-from tests.support.counting import calls_of, layer_graph
+from tests.support.counting import Folders, calls_of, layer_graph
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 from tests.support.recordings import loudness
 
 RV64 = target_named("rv64-rvp")
 CONV: dict[str, Any] = {"op": "conv2d", "shape": (6, 6, 16), "out_channels": 8}
-
-
-class Folders:
-    """stages.base.Cache in a folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def find(self, ingredients: Mapping[str, Any]) -> Path | None:
-        folder = self._place(ingredients)
-        return folder if folder.is_dir() else None
-
-    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
-        folder = self._place(ingredients)
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            write(folder)
-        return folder
-
-    def _place(self, ingredients: Mapping[str, Any]) -> Path:
-        return self.root / sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
 
 
 def gemm_calls(**options: Any) -> list[KernelCall]:
