@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 
-from stages.backends.cortex_m.kernels.arm_dsp import channels
+from stages.backends.cortex_m.kernels.arm_dsp import band, channels
 from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic, arithmetic, clamps
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
     BYTES_FIELDS,
@@ -55,14 +55,14 @@ class DepthwiseConv2d(_Planes):
     """3x3 depthwise convolution, stride 1 and 2, one channel at a time.
 
     A channel is widened into scratch, a padded plane of int16. Rows and columns are swapped where that is cheaper. With
-    stride 1 the output can replace the input. Bands of few rows are computed without a plane (`reads_bytes`).
+    stride 1 the output can replace the input. Bands of few rows are computed without a plane (`reads_bytes`, `band`).
     """
 
     name = "arm_dsp.depthwise3x3_s8"
     row_alignment = 1
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
-    sources = ("depthwise3x3.S", "depthwise.c", "widen.S")
-    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
+    sources = ("depthwise3x3.S", "depthwise_band.S", "depthwise.c", "widen.S")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_band.h")
 
     def why_not_shape(self, view: LayerView) -> str:
         op = view.op
@@ -74,6 +74,8 @@ class DepthwiseConv2d(_Planes):
         words = np.concatenate([tap_words(view), result_words(arithmetic(view, long=True))], 1)
         if reads_bytes(view):
             return {"channels": words, "fields": BYTES_FIELDS.of(bytes_fields(view))}
+        if band.is_band(view):
+            return {"channels": words, "fields": band.FIELDS.of(band.fields(view))}
         return {
             "channels": words,
             "fields": FIELDS.of(fields(view)),
@@ -91,6 +93,8 @@ class DepthwiseConv2d(_Planes):
         channels = view.op.out_channels * view.inputs[0].shape[0]
         if reads_bytes(view):
             return channels * bytes_cost(view)
+        if band.is_band(view):
+            return float(channels * band.cost(view))
         return float(channels * plane_cost(view, plane) + plane.elements * 2.0)
 
 
@@ -196,10 +200,13 @@ def _why_not_arithmetic(view: LayerView) -> str:
 
 
 def tap_words(view: LayerView) -> npt.NDArray[np.int32]:
-    """Return the taps of each channel for depthwise3x3.S: [channels, 3], wide [channels, 6]."""
+    """Return the taps of each channel: [channels, 3], wide [channels, 6]."""
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
     taps = centred_taps(view)
+    if band.is_band(view):
+        columns = taps.transpose(0, 2, 1)[:, :, [0, 1, 1, 2]].astype(np.int8)
+        return np.ascontiguousarray(columns).view(np.int32).reshape(len(taps), -1)
     if plane_of(view).swapped and not reads_bytes(view):
         taps = taps.transpose(0, 2, 1)
     if not is_wide(view):

@@ -8,6 +8,7 @@ for n in images, c in channels:
 Bands of few rows are read as they are, by one block:
 
   bytes  y <- requantize(bias + x * taps)                       arm_dsp_depthwise3x3_bytes_*
+  band   the same for all channels of an NHWC image             arm_dsp_depthwise_band_*
 """
 
 from itertools import product
@@ -15,6 +16,7 @@ from typing import Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.backends.cortex_m.kernels.arm_dsp import band
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
     BYTES_FIELDS,
@@ -181,6 +183,42 @@ def _over_rows(view: LayerView) -> Lowering:
     return f.lowering()
 
 
+def _band(view: LayerView) -> Lowering:
+    """Compute a band of an NHWC image by one block per image. Columns beside the image are padding."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    _, rows, columns, count = y.shape
+    words, packed = channel_words(view), (columns + 2) * band.column_words(view)
+
+    def meaning(b: Any) -> None:
+        with loop(("c", count), ("row", rows), ("column", columns)) as (c, row, column):
+            store(b.acc, b.channels[c, 3], 0)
+            for ky, kx in product(range(3), range(3)):
+                at = column + kx - 1
+                is_inside = T.And(at >= 0, at < columns)
+                element = select(is_inside, widen(b.x[row + ky, at, c]), op.input_zero_point)
+                store(b.acc, b.acc[0] + element * byte(b.channels[c, kx], ky + ky // 2), 0)
+            scaled = requantize(b.acc[0], [b.channels[c, at] for at in range(4, words)], op.rounding)
+            store(b.y, output(view, scaled), row, column, c)
+
+    operands = (
+        Operand("x", x.shape[1:], x.dtype),
+        Operand("channels", (count, words), "int32"),
+        Operand("fields", band.FIELDS.shape, "int32"),
+        Operand("y", y.shape[1:], y.dtype, "w"),
+        Operand("columns", (packed,), "int32", "w"),
+        accumulator(),
+    )
+    arguments = lambda b: [b.x, b.channels, b.y, b.columns, b.fields]  # noqa: E731
+    block = Block("band", operands, meaning, band.function(view), arguments)
+    with Function("depthwise_conv2d") as f:
+        image, out = f.input(0, x.shape, x.dtype), f.output(0, y.shape, y.dtype)
+        given = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in operands[1:3]}
+        given |= {"columns": f.scratch("columns", (packed,), "int32"), "acc": f.scratch("acc", (1,), "int32")}
+        with f.loop(("n", y.shape[0])) as (n,):
+            f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), **given)
+    return f.lowering()
+
+
 def region(buffer: Any, tensor: Tensor, n: Any, c: Any) -> tuple[Any, ...]:
     """Return a buffer and the first index of one of its channels."""
     return (buffer, n, *{"NCHW": (c, 0, 0), "NHCW": (0, c, 0)}.get(tensor.layout, (0, 0, c)))
@@ -190,6 +228,8 @@ def depthwise(view: LayerView) -> Lowering:
     """Build the layer with the 3x3 kernel."""
     if reads_bytes(view):
         return _over_rows(view)
+    if band.is_band(view):
+        return _band(view)
     constants = (
         Operand("channels", (view.op.out_channels, channel_words(view)), "int32"),
         Operand("fields", FIELDS.shape, "int32"),
