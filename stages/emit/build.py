@@ -64,14 +64,18 @@ def emit(
     progress("lowering to C", 0.1)
     steps = [step for layer in tensorized_model.plan.layers for step in (*layer.steps, *layer.rest, *layer.result)]
     printed = to_c(tensorized_model.functions, {step.function: step.roles for step in steps})
+    groups = tensorized_model.plan.groups
+    shared = {layer.index for group in groups for layer in group.layers if group.tensors[layer.output].place_of}
     printed = {n: replace(f, name=config.layer_prefix + f.name) for n, f in printed.items()}
     functions = {
-        layer.index: layer_function([printed[step.function] for step in layer.steps], layer.may_overlay)
+        layer.index: layer_function(
+            [printed[step.function] for step in layer.steps], layer.may_overlay or layer.index in shared
+        )
         for layer in tensorized_model.plan.layers
         if layer.steps
     }
     rests = {
-        layer.index: layer_function([printed[step.function] for step in layer.rest], may_overlay=False)
+        layer.index: layer_function([printed[step.function] for step in layer.rest], layer.index in shared)
         for layer in tensorized_model.plan.layers
         if layer.rest
     }
@@ -94,9 +98,7 @@ def emit(
         for index, function in functions.items()
     }
     overlaid = frozenset(layer.index for layer in tensorized_model.plan.layers if layer.may_overlay)
-    contents = Contents(
-        graph, liveness(graph, scratch, overlaid, begins(programs), tensorized_model.plan.groups), scratch, of_layers
-    )
+    contents = Contents(graph, liveness(graph, scratch, overlaid, begins(programs), groups), scratch, of_layers)
     idle = frozenset(layer.index for layer in tensorized_model.plan.layers if not layer.steps and layer.program is None)
     fixed = fixed_in_l1(tensorized_model.plan.attachment, programs)
     placed = _placed(contents, constants, idle, config, target, fixed)

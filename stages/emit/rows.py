@@ -6,6 +6,7 @@ The conditions are those of stages.lower.streaming.schedule: of all layers that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stages.lower.codegen.layers import LayerFunction, call
@@ -204,14 +205,15 @@ class _GroupC:
     def _called(self, layer: RowLayer) -> list[str]:
         """Return the statements of a call, with the last call if that has fewer rows."""
         model, index, output = self.model, layer.index, self.group.tensors[layer.output]
-        done, rest = self._done(layer), layer.height % layer.rows
+        done, rest = self._done(layer), len(layer.calls()) > 1
         count = "count" if rest else f"{layer.rows}u"
         has_place = not layer.window.accumulates
         lines = [f"place = {self._placed(layer, count)};"] if has_place else []
         called = self._call(layer, model.functions[index])
         if rest:
+            first = f"({done} == 0u) ? {layer.first}u : " if layer.first else ""
             lines = [
-                f"size_t count = least({layer.height}u - {done}, {layer.rows}u);",
+                f"size_t count = {first}least({layer.height}u - {done}, {layer.rows}u);",
                 "",
                 *lines,
                 f"if (count == {layer.rows}u) {{",
@@ -281,8 +283,11 @@ class _GroupC:
     def _needed(self, layer: RowLayer, name: str, clipped: bool = False) -> str:
         """Return the end of the next call's rows; `clipped`: also if there is no next call."""
         above = self.group.tensors[name].above
-        text = f"{self._offset(layer)} + {layer.needed(0, above)}u"
-        if not clipped and layer.height % layer.rows == 0:
+        count, first = f"{replace(layer, first=0).needed(0, above)}u", f"{layer.needed(0, above)}u"
+        text = (
+            f"{self._offset(layer)} + {f'(({self._done(layer)} == 0u) ? {first} : {count})' if layer.first else count}"
+        )
+        if not clipped and (layer.height - layer.first) % layer.rows == 0:
             return f"({text})"
         return f"least({text}, {layer.end(above)}u)"
 

@@ -36,11 +36,12 @@ class Band:
 
 @dataclass(frozen=True)
 class StreamedLayer:
-    """The calls of a layer: all but the last, and the last one if it has fewer rows."""
+    """The calls of a layer: most of them, and those with fewer rows: the last one or the first one, or both."""
 
     band: Band
     rest: Band | None
     calls: int
+    rests: int
 
     @property
     def bands(self) -> list[Band]:

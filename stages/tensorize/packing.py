@@ -79,7 +79,7 @@ def _kernel_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerAr
 
 
 def _streamed_layer(chosen: Chosen, layer: Layer, context: PassContext) -> LayerArtifact:
-    """Return the layer's call, with what a last call of fewer rows needs."""
+    """Return the layer's call, with what a first or last call of fewer rows needs."""
     streamed = chosen.streamed[layer.index]
     band, rest = streamed.band, streamed.rest
     if band.choice is not None and isinstance(band.choice.kernel, RowSumKernel):
@@ -95,7 +95,7 @@ def _streamed_layer(chosen: Chosen, layer: Layer, context: PassContext) -> Layer
         packed = {**packed, **{f"rest_{key}": array for key, array in of_rest[2].items()}}
         update |= {
             "rest": steps,
-            "cost": cost + rest.cost,
+            "cost": cost + rest.cost * streamed.rests,
             "constants": {key: f"{layer.index:03d}.{key}" for key in packed},
             "sources": tuple(dict.fromkeys((*plan.sources, *of_rest[0].sources))),
             "headers": tuple(dict.fromkeys((*plan.headers, *of_rest[0].headers))),

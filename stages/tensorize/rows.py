@@ -111,7 +111,7 @@ class _Bands:
         self.layouts: dict[str, Layout] = {
             name: ROWS_OF_PLANES for name, tensor in self.graph.tensors.items() if tensor.layout == "NCHW"
         }
-        self._cache: dict[tuple[int, int], Band | None] = {}
+        self._cache: dict[tuple[int, int, int], Band | None] = {}
         self._float_costs: dict[tuple[int, int], float] = {}  # by layer and rows, 0 for whole images
         self._network: RowNetwork | None = None
         self._search: GroupSearch | None = None
@@ -127,10 +127,11 @@ class _Bands:
         ]
         for group in grouping.groups:
             for layer in group.described.layers:
-                calls, rest = divmod(layer.height, layer.rows)
-                band = self.band(layer.index, layer.rows)
+                calls, band = layer.calls(), self.band(layer.index, layer.rows)
                 assert band is not None
-                layers[layer.index] = StreamedLayer(band, self.band(layer.index, rest) if rest else None, calls)
+                rest = next((rows for rows in calls if rows != layer.rows), 0)
+                rest_band = self.band(layer.index, rest, layer.rows) if rest else None
+                layers[layer.index] = StreamedLayer(band, rest_band, calls[layer.rows], calls.get(rest, 0))
         inside = {index for group in grouping.groups for index in range(group.first, group.end)}
         live = [size for index, size in enumerate(self._live) if index not in inside]
         streaming = Streaming(
@@ -220,9 +221,9 @@ class _Bands:
         cost = kernel.cost_rows(view, rows, target)
         return Band(view, cost, Choice(kernel, kernel.params(), "adds up the rows of a group", cost, "estimated", ()))
 
-    def cost(self, index: int, rows: int) -> BandCost:
+    def cost(self, index: int, rows: int, like: int = 0) -> BandCost:
         """Return what a call of a layer costs."""
-        band = self.band(index, rows)
+        band = self.band(index, rows, like)
         if band is None:
             return BandCost(inf)
         if band.choice is None:
@@ -230,13 +231,17 @@ class _Bands:
         kernel, scratch = band.choice.kernel, scratch_bytes(band.view, band.choice, self.context)
         return BandCost(band.cost, kernel.row_alignment, kernel.lowers and overlays_band(kernel, band.view), scratch)
 
-    def band(self, index: int, rows: int) -> Band | None:
-        """Return the call of a layer for `rows` rows; None if no kernel can compute it."""
-        if (index, rows) not in self._cache:
-            self._cache[index, rows] = self._chosen(index, rows)
-        return self._cache[index, rows]
+    def band(self, index: int, rows: int, like: int = 0) -> Band | None:
+        """Return the call of a layer for `rows` rows; None if no kernel can compute it.
 
-    def _chosen(self, index: int, rows: int) -> Band | None:
+        like  rows of the layer's other calls
+        """
+        key = index, rows, like or rows
+        if key not in self._cache:
+            self._cache[key] = self._chosen(*key)
+        return self._cache[key]
+
+    def _chosen(self, index: int, rows: int, like: int) -> Band | None:
         assert self._network is not None
         window = self._network.windows[index]
         layer = self.graph.layers[index]
@@ -256,13 +261,16 @@ class _Bands:
             except StageError:
                 return None
             return Band(view, choice.cost or 0.0, choice)
-        return self._cheapest(whole, view)
+        main = self.band(index, like) if like != rows else None
+        return self._cheapest(whole, view, None if main is None else main.choice)
 
-    def _cheapest(self, whole: LayerView, view: LayerView) -> Band | None:
+    def _cheapest(self, whole: LayerView, view: LayerView, like: Choice | None) -> Band | None:
         """Return the call with its cheapest kernel by counts and estimates, not by lower bounds.
 
         So few calls are counted: those that were chosen once. Estimates of a kernel whose call for the whole image is
         counted are scaled by that count.
+
+        like  a call for other rows, of which the kernel is preferred: another one has additional code and constants
         """
         context, costs = self.context, replace(self.context.costs, lower_bounds=False)
         able = [k for k in context.kernels if k.is_for(view.op) and not k.why_not(view, context.target)]
@@ -273,6 +281,9 @@ class _Bands:
                 if source == "estimated" and not offer.kernel.why_not(whole, context.target):
                     cost *= self._correction(offer, whole)
                 priced.append(Choice(offer.kernel, offer.params, "cheapest for few rows", cost, source, ()))
+        if like is not None:
+            same = [choice for choice in priced if choice.kernel is like.kernel]
+            priced = [choice for choice in same if choice.params == like.params] or same or priced
         best = min(priced, key=lambda choice: choice.cost or 0.0, default=None)
         return None if best is None else Band(view, best.cost or 0.0, best)
 

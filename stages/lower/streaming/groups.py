@@ -13,12 +13,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from stages.lower.streaming.network import Described, RowNetwork
+from stages.lower.streaming.row_counts import in_phase, row_counts
 from stages.lower.streaming.schedule import RowLayer, Schedule, outline
 
-LOCKSTEPS = (1, 2, 4, 8)
-"""Rows of the group's last layer per step; each layer before makes as many as its readers need."""
-EQUAL_ROWS = (1, 2, 4)
-"""Rows per call of every layer."""
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
 _BISECTIONS = 16
@@ -95,14 +92,14 @@ class GroupSearch:
 
     live   bytes in use at each layer if it computes whole images, with its scratch
     whole  instructions of each layer for whole images
-    band   cost of a call of layer `index` for `rows` rows
+    band   cost of a call of layer `index` for `rows` rows, with the kernel of its calls for `like` rows if that is able
     packed  bytes of an arena for a grouping, at least `Grouping.bytes`
     """
 
     network: RowNetwork
     live: Sequence[int]
     whole: Sequence[float]
-    band: Callable[[int, int], BandCost]
+    band: Callable[[int, int, int], BandCost]
     packed: Callable[[Grouping], int] = attrgetter("bytes")
     _excluded: frozenset[tuple[int, int]] = frozenset()
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
@@ -294,7 +291,9 @@ class GroupSearch:
         described = self.network.described(first, end, rows, able) or described
         known, key = self._known.setdefault((first, end), {}), tuple(layer.rows for layer in described.layers)
         if key not in known:
-            known[key] = self._evaluated(first, end, described)
+            layers = {described.layers, in_phase(described.layers)}
+            groups = [self._evaluated(first, end, described._replace(layers=x)) for x in layers]
+            known[key] = min(filter(None, groups), key=lambda x: (x.bytes, x.extra), default=None)
         return known[key]
 
     def _evaluated(self, first: int, end: int, described: Described) -> Group | None:
@@ -313,7 +312,7 @@ class GroupSearch:
             size = max(*whole, distance - tensors[source].above * tensors[source].row_bytes + whole[0])
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end]) + schedule.overhead
-        needed = {x: max(self.band(x.index, rows).scratch for rows in _sizes(x)) for x in layers}
+        needed = {layer: max(cost.scratch for cost in self._costs(layer)) for layer in layers}
         sums = sum(needed.pop(layer) for layer in layers if layer.window.accumulates)  # in use from the first call on
         scratch = max(needed.values(), default=0) + sums
         return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
@@ -361,37 +360,23 @@ class GroupSearch:
         return group
 
     def _layer_cost(self, layer: RowLayer) -> float:
-        calls, rest = divmod(layer.height, layer.rows)
-        cost = calls * self.band(layer.index, layer.rows).instructions
-        return cost + self.band(layer.index, rest).instructions if rest else cost
+        return sum(n * cost.instructions for n, cost in zip(layer.calls().values(), self._costs(layer), strict=True))
+
+    def _costs(self, layer: RowLayer) -> list[BandCost]:
+        """Return the costs of a layer's different calls."""
+        return [self.band(layer.index, rows, layer.rows) for rows in layer.calls()]
 
     def _may_replace(self, layer: RowLayer) -> bool:
-        is_able = layer.index in self.network.overlaid
-        return is_able and all(self.band(layer.index, rows).in_place for rows in _sizes(layer))
+        return layer.index in self.network.overlaid and all(cost.in_place for cost in self._costs(layer))
 
     def _alignments(self, layers: Sequence[RowLayer]) -> dict[int, int]:
         """Return each layer's row alignment: of its calls, and of a last one with fewer rows."""
-        return {layer.index: max(self.band(layer.index, rows).alignment for rows in _sizes(layer)) for layer in layers}
+        return {layer.index: max(cost.alignment for cost in self._costs(layer)) for layer in layers}
 
     def _row_counts(self, first: int, end: int) -> list[dict[int, int]]:
         """Return candidates of the rows per call of each layer."""
         described = self.network.described(first, end)
-        if described is None:
-            return []
-        layers = described.layers
-        counts = []
-        for step in LOCKSTEPS:
-            rows: dict[int, int] = {}
-            for layer in reversed(layers):
-                readers = [other for other in layers if layer.output in other.inputs]
-                rows[layer.index] = max((rows[x.index] * x.window.stride for x in readers), default=step)
-            counts.append(rows)
-        return counts + [{layer.index: number for layer in layers} for number in EQUAL_ROWS]
-
-
-def _sizes(layer: RowLayer) -> set[int]:
-    """Return the rows of a layer's calls: of all, and of the last one if it has fewer."""
-    return {layer.rows, layer.height % layer.rows} - {0}
+        return [] if described is None else row_counts(described.layers)
 
 
 def _order(total: tuple[float, float], cheapest: bool) -> tuple[float, float]:

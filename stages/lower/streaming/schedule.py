@@ -29,6 +29,7 @@ class RowLayer:
     inputs  names of the tensors that it reads by rows
     height  rows that it makes; of a layer that accumulates, rows that it reads
     rows    rows of a call
+    first   rows of the first call, 0 for `rows`: with these the rows that a reader needs are complete after a call
     """
 
     index: int
@@ -37,6 +38,19 @@ class RowLayer:
     output: str
     height: int
     rows: int
+    first: int = 0
+
+    def count(self, done: int) -> int:
+        """Return the rows of the next call."""
+        return min(self.first if self.first and not done else self.rows, self.height - done)
+
+    def calls(self) -> dict[int, int]:
+        """Return the number of calls by their rows."""
+        calls, rest = divmod(self.height - self.first, self.rows)
+        numbers = {self.rows: calls}
+        for rows in filter(None, (self.first, rest)):
+            numbers[rows] = numbers.get(rows, 0) + 1
+        return {rows: number for rows, number in numbers.items() if number}
 
     def start(self, done: int, above: int) -> int:
         """Return the first row that the next call needs; `above` are the input's padding rows."""
@@ -44,8 +58,7 @@ class RowLayer:
 
     def needed(self, done: int, above: int) -> int:
         """Return the row after the last one that the next call needs."""
-        rows = min(self.rows, self.height - done)
-        return (done + rows - 1) * self.window.stride + self.window.size - self.window.padding + above
+        return (done + self.count(done) - 1) * self.window.stride + self.window.size - self.window.padding + above
 
     def end(self, above: int) -> int:
         """Return the row after the last one that any call needs."""
@@ -153,7 +166,7 @@ def outline(
     The group is divided where one tensor is alive. Each part runs as if its last layer were the group's last one and
     the layer before it were always ready. So parts are simulated apart, and once: candidates have most in common.
     """
-    schedule = Schedule(calls=sum(-(-layer.height // layer.rows) for layer in layers))
+    schedule = Schedule(calls=sum(sum(layer.calls().values()) for layer in layers))
     schedule.calls += tensors[pushed].height if pushed else 0
     places = _places(layers, tensors)
     parts = []
@@ -309,7 +322,7 @@ class _Simulation:
         return False
 
     def _call(self, number: int, layer: RowLayer, done: int) -> None:
-        rows = min(layer.rows, layer.height - done)
+        rows = layer.count(done)
         for name in layer.inputs:
             tensor = self.tensors[name]
             self._align(layer, name, layer.start(done, tensor.above))

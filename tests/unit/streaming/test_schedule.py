@@ -10,6 +10,7 @@ import pytest
 from stages.ir.graph import Graph
 from stages.lower.streaming.groups import BandCost, Group, GroupSearch
 from stages.lower.streaming.network import Described, RowNetwork
+from stages.lower.streaming.row_counts import in_phase
 from stages.lower.streaming.schedule import RowLayer, Schedule, _places, has_unread_rows, outline, simulate
 from stages.lower.streaming.window import RowWindow
 
@@ -207,6 +208,7 @@ def drawn_group(rng: random.Random, *, may_emit: bool = True) -> tuple[Described
         rows = {layer.index: rng.choice([1, 1, 2, 3, 4]) for layer in network.graph.layers}
         group = network.described(first, end, rows)
         if group is not None and end - first > 1:
+            group = group._replace(layers=in_phase(group.layers)) if rng.random() < 0.5 else group
             return group, group.source if network.is_pushed(first) else ""
 
 
@@ -305,11 +307,11 @@ def test_a_search_with_scratch_finds_an_arena_as_small_as_one_without() -> None:
         scratch = {(index, rows): rng.choice([0, 5, 40]) * rows for index in range(count) for rows in range(32)}
         live = [sum(tensor.bytes for tensor in network.graph.tensors.values())] * count
         arguments = network, live, [1.0] * count
-        search = GroupSearch(*arguments, lambda index, rows: BandCost(rows))
+        search = GroupSearch(*arguments, lambda index, rows, like: BandCost(rows))
         plain = search.best(1e9, limit=0)
-        found = GroupSearch(*arguments, lambda index, rows, of=scratch: BandCost(rows, scratch=of[index, rows])).best(
-            1e9, limit=0
-        )
+        found = GroupSearch(
+            *arguments, lambda index, rows, like, of=scratch: BandCost(rows, scratch=of[index, rows])
+        ).best(1e9, limit=0)
         for group in found.groups:
             without = search._evaluated(group.first, group.end, group.described)
             assert without is not None and without.bytes == group.bytes - group.scratch
