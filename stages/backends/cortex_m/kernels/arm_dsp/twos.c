@@ -84,20 +84,20 @@ DSP_INLINE uint32_t scaled(int32_t sum, const int32_t **scale, int32_t zero_poin
     return (uint32_t)doubled;
 }
 
-/* One block of outputs of two groups to y and `apart` bytes behind; returns the weights of the next block. is_three: a whole window of
- * 3x3. */
+/* One block of outputs of two groups to y and `apart` bytes behind; returns the weights of the next block. side: of a whole window of 1x1
+ * or 3x3, or 0. */
 DSP_INLINE const int32_t *block(const struct taps *t, const uint8_t *x, const int32_t *w, uint8_t *y, int32_t apart,
-                                const struct arm_dsp_twos *p, int outputs, int is_unsigned, int is_three)
+                                const struct arm_dsp_twos *p, int outputs, int is_unsigned, int side)
 {
     struct sums s = {w[0], w[1], outputs == 2 ? w[2] : 0, outputs == 2 ? w[3] : 0};
-    const int32_t column = t->column, jump = t->jump, row_gap = t->row_gap, row_bytes = jump + 3 * column;
+    const int32_t column = t->column, jump = t->jump, row_gap = t->row_gap, row_bytes = jump + side * column;
     const uint32_t zero = (uint32_t)p->zero;
     w += 2 * outputs + t->first;
-    if (is_three) {
+    if (side) {
 #pragma GCC unroll 3
-        for (int32_t row = 0; row < 3; row++) {
+        for (int32_t row = 0; row < side; row++) {
 #pragma GCC unroll 3
-            for (int32_t tap = 0; tap < 3; tap++) {
+            for (int32_t tap = 0; tap < side; tap++) {
                 add_products(&s, x + tap * column, &w, zero, outputs, is_unsigned);
             }
             x += row_bytes;
@@ -135,15 +135,10 @@ DSP_INLINE const int32_t *block(const struct taps *t, const uint8_t *x, const in
 
 /* All outputs of a pixel. */
 DSP_INLINE void pixel(const struct taps *t, const int32_t *w, uint8_t *y, const struct arm_dsp_twos *p, int outputs, int is_unsigned,
-                      int is_three)
+                      int side)
 {
-    for (int32_t pair = 0; pair < p->pairs; pair++) {
-        const int32_t group = 2 * pair < p->last_pair ? 2 * pair : p->last_pair;
-        uint8_t *const to = y + group * p->group_out;
-        for (int32_t n = 0, out = 0; n < p->blocks; n++, out += outputs) {
-            uint8_t *const at = to + (out < p->last_out ? out : p->last_out);
-            w = block(t, t->x + 2 * group, w, at, p->group_out, p, outputs, is_unsigned, is_three);
-        }
+    for (int32_t n = p->blocks; n > 0; n--) {
+        w = block(t, t->x + w[0], w + 2, y + w[1], p->apart, p, outputs, is_unsigned, side);
     }
 }
 
@@ -151,22 +146,26 @@ DSP_INLINE void layer(const uint8_t *x, const int32_t *weights, uint8_t *y, cons
 {
     const struct arm_dsp_twos p = *(const struct arm_dsp_twos *)fields; /* local copy: y may alias it */
     const int32_t row = p.dilation_y * p.width * p.channels, column = p.dilation_x * p.channels;
-    const int32_t high = 2 * p.dilation_y, wide = 2 * p.dilation_x;
-    const int is_three = p.kernel_height == 3 && p.kernel_width == 3;
+    const int32_t side = p.kernel_height == p.kernel_width && (p.kernel_width == 1 || p.kernel_width == 3) ? p.kernel_width : 0;
+    const int32_t high = (side - 1) * p.dilation_y, wide = (side - 1) * p.dilation_x;
     for (int32_t images = p.images; images > 0; images--) {
         for (int32_t oy = 0; oy < p.out_height; oy++) {
             const int32_t iy = oy * p.stride_y - p.top;
             for (int32_t ox = 0; ox < p.out_width; ox++) {
                 const int32_t ix = ox * p.stride_x - p.left;
-                if (is_three && iy >= 0 && iy + high < p.height && ix >= 0 && ix + wide < p.width) {
+                if (side && iy >= 0 && iy + high < p.height && ix >= 0 && ix + wide < p.width) {
                     const uint8_t *const first = x + (iy * p.width + ix) * p.channels;
-                    const struct taps t = {first, 0, 3, 3, column, row - 3 * column, 0, 0};
-                    pixel(&t, weights, y, &p, outputs, is_unsigned, 1);
+                    const struct taps t = {first, 0, side, side, column, row - side * column, 0, 0};
+                    if (side == 1) {
+                        pixel(&t, weights, y, &p, outputs, is_unsigned, 1);
+                    } else {
+                        pixel(&t, weights, y, &p, outputs, is_unsigned, 3);
+                    }
                 } else {
                     const struct taps t = taps_at(x, iy, ix, &p, 2 * outputs);
                     pixel(&t, weights, y, &p, outputs, is_unsigned, 0);
                 }
-                y += (p.last_pair + 2) * p.group_out;
+                y += p.out_channels;
             }
         }
         x += p.height * p.width * p.channels;

@@ -3,13 +3,13 @@
 
 #include <stdint.h>
 
-/* NHWC images. Groups are computed in `pairs`; the last pair starts at group last_pair. Each of `group_out` outputs of a group are
- * computed in `blocks` of one or two; the last block starts at last_out. A block has `words` words. zero: the negative zero point of
- * the input in both halves. */
+/* NHWC images. A block has one or two outputs of two neighbouring groups; those of the second group are `apart` bytes behind. The words of
+ * a block: bytes from a pixel to its inputs and to its outputs, biases, weights by tap, both words of each scale. zero: the negative zero
+ * point of the input in both halves. */
 struct arm_dsp_twos {
     int32_t height, width, channels, out_height, out_width;
     int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int32_t images, pairs, last_pair, group_out, blocks, last_out, words, zero;
+    int32_t images, blocks, apart, out_channels, zero;
     int32_t zero_point, floor, low;
 };
 

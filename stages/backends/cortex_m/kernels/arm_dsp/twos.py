@@ -42,18 +42,15 @@ class Twos(Kernel):
         return why_not_sums(depth_of(view), lambda: arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        op, outputs, blocks = view.op, _outputs(view), _words(view)
+        op, blocks = view.op, _words(view)
         zero = (-op.input_zero_point & 0xFFFF) * 0x10001
         fields = {
             **sizes(view),
             **taps(op),
             "images": view.inputs[0].shape[0],
-            "pairs": -(-op.groups // 2),
-            "last_pair": op.groups - 2,
-            "group_out": op.out_channels // op.groups,
-            "blocks": outputs.shape[1],
-            "last_out": int(outputs[0, -1, 0]),
-            "words": blocks.shape[1],
+            "blocks": len(blocks),
+            "apart": op.out_channels // op.groups,
+            "out_channels": op.out_channels,
             "zero": zero - (1 << 32) if zero >= 1 << 31 else zero,
             **clamps(view),
         }
@@ -71,13 +68,13 @@ class Twos(Kernel):
         return f.lowering()
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the instructions, from counts.
+        """Return the instructions, from counts, with n outputs at once.
 
-        13 per tap (3x3: 11), 7 per row, 85 per block and 45 per pixel.
+        9 + 2n per tap (1x1 and 3x3: 7 + 2n), 7 per row, 12 + 14n per block and 45 per pixel.
         """
-        pixels = view.outputs[0].elements / view.op.out_channels
-        tap = 11 if view.op.kernel == (3, 3) else 13
-        block = tap * prod(view.op.kernel) + 7 * view.op.kernel[0] + 85
+        pixels, n = view.outputs[0].elements / view.op.out_channels, _at_once(view)
+        tap = 2 * n + (7 if view.op.kernel in ((1, 1), (3, 3)) else 9)
+        block = tap * prod(view.op.kernel) + 7 * view.op.kernel[0] + 12 + 14 * n
         return pixels * (len(_words(view)) * block + 45) + 60
 
 
@@ -87,7 +84,7 @@ def _at_once(view: LayerView) -> int:
 
 
 def _outputs(view: LayerView) -> npt.NDArray[np.int64]:
-    """Return output channels, [pairs, blocks, 2 * outputs at once]: the first group's first.
+    """Return output channels, [blocks, 2 * outputs at once]: the first group's first.
 
     The last pair and the last block may overlap the one before.
     """
@@ -96,18 +93,20 @@ def _outputs(view: LayerView) -> npt.NDArray[np.int64]:
     groups = np.minimum(np.arange(0, op.groups, 2), op.groups - 2)[:, None, None, None] + np.arange(2)[:, None]
     within = np.minimum(np.arange(0, each, n), each - n)[:, None, None] + np.arange(n)
     numbers: npt.NDArray[np.int64] = groups * each + within
-    return numbers.reshape(len(groups), -1, 2 * n)
+    return numbers.reshape(-1, 2 * n)
 
 
 def _words(view: LayerView) -> npt.NDArray[np.int32]:
-    """Return int32 [pairs * blocks, words]: biases, weights by tap, both words of each scale."""
+    """Return int32 [blocks, words] (twos.h)."""
     from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 
-    op, outputs = view.op, _outputs(view)
-    numbers = outputs.reshape(-1, outputs.shape[2])
+    op, numbers = view.op, _outputs(view)
+    first = numbers[:, :1]
     bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(op.out_channels, np.int32)
     weights = centred_weights(view).astype(np.int64).reshape(op.out_channels, prod(op.kernel), DEPTH)
     parts = [
+        first // (op.out_channels // op.groups) * DEPTH,
+        first,
         bias[numbers],
         half_words(weights)[numbers].transpose(0, 2, 1).reshape(len(numbers), -1),
         arithmetic(view).scale.scale[numbers].reshape(len(numbers), -1),
