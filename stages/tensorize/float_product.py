@@ -28,14 +28,15 @@ VECTOR_BLOCKS: tuple[tuple[int, int], ...] = ((4, 16), (8, 8), (4, 8), (2, 16), 
 
 @dataclass(frozen=True)
 class FloatUnit:
-    """Float unit of a core: its lanes, registers and treatment of subnormal numbers.
+    """Float unit of a core: its lanes, registers, treatment of subnormal numbers, and whether the compiler keeps order.
 
-    From Core.float_lanes, Core.float_registers and Core.flushes_subnormals.
+    From Core.float_lanes, Core.float_registers, Core.flushes_subnormals and Core.keeps_order.
     """
 
     lanes: int = 1
     registers: int = 32
     flushes: bool = False
+    keeps_order: bool = False
 
     @property
     def vectorizes_extremes(self) -> bool:

@@ -182,11 +182,16 @@ def _compares(sch: Any, block: Any) -> bool:
 
 
 def _steps(sch: Any, block: Any, reduction: list[Any], unit: FloatUnit) -> int:
-    """Return the steps of the last reduction loop that are written out: the columns of a window, else one."""
+    """Return the steps of the last reduction loop that are written out.
+
+    All columns of a window. Four steps of a product, where registers are allocated in the order of the source.
+    """
     extents = [int(sch.get(loop).extent) for loop in reduction]
+    last = extents[-1]
+    if find_product(sch.get(block)) is not None:
+        return 4 if unit.keeps_order and last > 4 and last % 4 == 0 else 1
     is_window = unit.lanes == 1 and sum(extent > 1 for extent in extents) <= 2
-    is_window = is_window and find_product(sch.get(block)) is None
-    return extents[-1] if is_window and extents[-1] <= _WINDOW_COLUMNS else 1
+    return last if is_window and last <= _WINDOW_COLUMNS else 1
 
 
 def _window_block(extents: list[int]) -> tuple[int, int]:

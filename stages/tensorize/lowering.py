@@ -78,7 +78,8 @@ class Lowerings:
         key = f"{name} {rows}"
         if key not in self._cache:
             op: Any = layer.op
-            unit = FloatUnit(self._target.float_lanes, self._target.float_registers, self._target.flushes_subnormals)
+            core = self._target
+            unit = FloatUnit(core.float_lanes, core.float_registers, core.flushes_subnormals, core.keeps_order)
             function = self._float_module[op.function]
             lowering = lower_float(band_function(function, op.rows, rows) if rows else function, name, unit)
             functions = {step_name: _named(func, step_name) for step_name, func in lowering.functions.items()}

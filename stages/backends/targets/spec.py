@@ -154,6 +154,11 @@ class Core(StrictModel):
         """True if vector instructions flush subnormal floats to zero, as in MVE."""
         return "mve.fp" in self.features
 
+    @property
+    def keeps_order(self) -> bool:
+        """True if the compiler allocates registers for instructions in the order of the source."""
+        return "-fno-schedule-insns" in self.compiler.flags
+
     @model_validator(mode="after")
     def _computes(self) -> Core:
         if not self.kernels:
