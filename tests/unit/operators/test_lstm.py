@@ -32,7 +32,6 @@ def lstm(
         "odd": b.variable("odd", (1, 4), "int16", 0.0005),
         "coarse": b.variable("coarse", (1, 4), "int16", 2.0**-8),
         "short": b.variable("short", (1, 3), "int16", 2.0**-11),
-        "kept": b.tensor("kept", (1, 4), "int8", 0.01, 3),
         "real": b.variable("real", (1, 4), "float32"),
     }
     usual: dict[int, str | None] = {18: "hidden", 19: "cell"}
@@ -79,11 +78,6 @@ def test_what_is_wrong_is_stated(changes: dict[str, object], message: str) -> No
         integer_graph(lstm(**changes))  # type: ignore[arg-type]
     assert message in caught.value.message
     assert "operator 0 (UNIDIRECTIONAL_SEQUENCE_LSTM)" in caught.value.message
-
-
-def test_state_that_is_no_variable() -> None:
-    with pytest.raises(StageError, match=r"reads tensor .*'kept', which nothing writes"):
-        integer_graph(lstm({18: "kept"}))
 
 
 def wide(data: float = 1e-3, weights: float = 0.01, recurrent: float = 0.01, hidden: float = 2.0**-15) -> bytes:
