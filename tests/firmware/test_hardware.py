@@ -29,6 +29,7 @@ from stages.base import StageError
 from stages.delivery.bench.silicon.run import fit_row
 from stages.support.system.installation import INSTALLATION
 from tests.support import exports
+from tests.support.bench_options import BENCH_OPTIONS
 from tests.support.gdb_servers import needs_gdb, needs_openocd, openocd_before_spike, qemu
 from tests.support.optional import needs
 from tests.support.servers import free_port
@@ -56,11 +57,6 @@ RECIPE = {
 
 
 SMALL = "schema: 1\ntarget: mine\nmodel: {op: fully_connected, shape: [8], out_channels: 4}\n"
-BENCH_OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
-    **dict.fromkeys(("check", "update", "times", "fit"), False),
-    "jobs": 1,
-}
 
 
 def ran(folder: Path, overrides: dict[str, str], recipe: str | dict[str, Any] = RECIPE, **more: Any) -> RunResult:

@@ -17,7 +17,8 @@ from pipeline.project import Project
 from stages.ir.operators.table import declare
 from tests.firmware.test_extend_page import BLOCK, CUSTOM, NAMED
 from tests.support import plugged
-from tests.support.onnx_graphs import model, node
+from tests.support.onnx_graphs import model
+from tests.support.onnx_integers import Net
 
 CORES = """\
 schema: 1
@@ -29,7 +30,6 @@ cores:
 needs_compilers = pytest.mark.skipif(
     not all(map(shutil.which, ("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"))), reason="needs both compilers"
 )
-KINDS = {"int8": (np.int8, 0), "uint8": (np.uint8, 128)}
 
 
 @pytest.fixture
@@ -44,74 +44,46 @@ def project(tmp_path: Path) -> Iterator[Project]:
     declare(())
 
 
-class Drawn:
-    """Nodes and constants of a network between integers of one kind, whose sizes and scales are drawn."""
-
-    def __init__(self, seed: int, kind: str) -> None:
-        self.random, self.constants = np.random.default_rng(seed), dict[str, Any]()
-        self.nodes: list[Any] = []
-        self.dtype, self.moved = KINDS[kind]
-
-    def quant(self, name: str, scale: float) -> list[str]:
-        zero = int(self.random.integers(-20, 20)) + self.moved
-        self.constants |= {f"{name}_s": np.float32(scale), f"{name}_z": np.array(zero, self.dtype)}
-        return [f"{name}_s", f"{name}_z"]
-
-    def whole(self, name: str, quant: list[str]) -> str:
-        """The real numbers `name` as integers and back; gives the name of the latter."""
-        self.nodes += [
-            node("QuantizeLinear", [name, *quant], [f"{name}_q"]),
-            node("DequantizeLinear", [f"{name}_q", *quant], [f"{name}_r"]),
-        ]
-        return f"{name}_r"
-
-    def conv(self, x: str, name: str, shape: tuple[int, ...]) -> str:
-        weights = self.random.integers(-90, 90, shape).astype(np.int8)
-        self.constants |= {f"{name}_w": weights, f"{name}_ws": np.float32(0.01), f"{name}_wz": np.int8(0)}
-        self.nodes += [
-            node("DequantizeLinear", [f"{name}_{part}" for part in ("w", "ws", "wz")], [f"{name}_wr"]),
-            node("Conv", [x, f"{name}_wr"], [name]),
-        ]
-        return name
+def whole(net: Net, x: str, quant: tuple[float, int]) -> str:
+    """The real numbers `x` as integers and back; gives the name of the latter."""
+    return net.dequantize(net.quantize(x, f"{x}_q", *quant))
 
 
-def gate(x: str, y: str, threshold: float) -> Any:
-    return node("Gate", [x], [y], domain="acme", threshold=threshold)
+def conv(net: Net, x: str, name: str, shape: tuple[int, ...]) -> str:
+    return net.op("Conv", [x, net.real_weights(f"{name}_w", shape, "int8", 0, channels=False)], name)
+
+
+def gate(net: Net, x: str, y: str, threshold: float) -> str:
+    return net.op("Gate", [x], y, "acme", threshold=threshold)
+
+
+def sizes(seed: int) -> tuple[int, int, list[tuple[float, int]], float]:
+    """Drawn: channels, rows, a quantization of each tensor, and a threshold."""
+    random = np.random.default_rng(seed)
+    channels, rows = int(random.integers(2, 6)), int(random.integers(5, 9))
+    quants = [(scale, int(random.integers(-20, 20))) for scale in (0.03, 0.04, 0.05)]
+    return channels, rows, quants, float(random.uniform(0, 0.4))
 
 
 def between(seed: int, kind: str) -> Any:
     """Gates in QDQ: behind a convolution, behind a transposed image of other axes, and before an output."""
-    net = Drawn(seed, kind)
-    channels, size = int(net.random.integers(2, 6)), int(net.random.integers(5, 9))
-    first = net.quant("a", 0.04)
-    y = net.whole("x", net.quant("x", 0.03))
-    y = net.whole(net.conv(y, "c", (channels, 3, 3, 3)), first)
-    net.nodes.append(gate(y, "g", float(net.random.uniform(0, 0.5))))
-    y = net.whole("g", first)
-    net.nodes += [node("Transpose", [y], ["t"], perm=[0, 1, 3, 2]), gate("t", "h", -0.3)]
-    y = net.whole("h", first)
-    last = net.quant("b", 0.05)
-    y = net.whole(net.conv(y, "d", (4, channels, 2, 2)), last)
-    net.nodes.append(gate(y, "k", 0.2))
-    net.whole("k", last)
-    return model(net.nodes, {"x": (1, 3, size, size + 2)}, ["k_r"], net.constants)
+    net, (channels, size, (image, first, last), threshold) = Net(kind), sizes(seed)
+    y = whole(net, conv(net, whole(net, "x", image), "c", (channels, 3, 3, 3)), first)
+    y = whole(net, gate(net, y, "g", threshold), first)
+    y = whole(net, gate(net, net.op("Transpose", [y], "t", perm=[0, 1, 3, 2]), "h", -0.3), first)
+    y = whole(net, conv(net, y, "d", (4, channels, 2, 2)), last)
+    y = whole(net, gate(net, y, "k", 0.2), last)
+    return model(net.nodes, {"x": (1, 3, size, size + 2)}, [y], net.constants)
 
 
 def plain(seed: int, kind: str) -> Any:
     """Gates that read integers as they are, between QLinear operators."""
-    net = Drawn(seed, kind)
-    channels, size = int(net.random.integers(2, 6)), int(net.random.integers(5, 9))
-    names = [net.quant(name, scale) for name, scale in (("a", 0.03), ("b", 0.04))]
-    net.constants |= {"w": net.random.integers(-90, 90, (channels, 3, 3, 3)).astype(np.int8), "ws": np.float32(0.01)}
-    net.constants["wz"] = np.int8(0)
-    net.nodes = [
-        node("QuantizeLinear", ["x", *names[0]], ["q"]),
-        gate("q", "g", 0.1),
-        node("QLinearConv", ["g", *names[0], "w", "ws", "wz", *names[1]], ["c"]),
-        gate("c", "h", float(net.random.uniform(-0.3, 0.4))),
-        node("DequantizeLinear", ["h", *names[1]], ["y"]),
-    ]
-    return model(net.nodes, {"x": (1, 3, size, size + 1)}, ["y"], net.constants)
+    net, (channels, size, (image, first, _), threshold) = Net(kind), sizes(seed)
+    x = gate(net, net.quantize("x", "q", *image), "g", 0.1)
+    weights = net.weights("w", (channels, 3, 3, 3), "int8", 0, channels=False)
+    c = net.op("QLinearConv", [x, "q_s", "q_z", *weights, *net.quant("c", *first)], "c")
+    y = net.op("DequantizeLinear", [gate(net, c, "h", threshold), "c_s", "c_z"], "y")
+    return model(net.nodes, {"x": (1, 3, size, size + 1)}, [y], net.constants)
 
 
 def verified(project: Project, proto: Any, target: str = "gated-host") -> dict[str, Any]:
@@ -135,14 +107,14 @@ def test_firmware_of_drawn_networks(project: Project, target: str, kind: str) ->
     assert theirs == "plugins/operators/gate.py for 3 x acme.Gate"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_gates_between_integer_operators(project: Project, kind: str) -> None:
     found = verified(project, plain(2, kind))
     assert found["mismatches"] == 0 and found["gates"] == 2
 
 
 def test_real_numbers_are_refused_where_the_plug_in_has_integers_alone(project: Project) -> None:
-    real = model([gate("x", "y", 0.1)], {"x": (1, 3, 4, 4)}, ["y"])
+    real = model("y = acme.Gate <threshold=0.1> (x)", {"x": (1, 3, 4, 4)}, ["y"])
     with pytest.raises(PipelineError, match=r"computes in float32; the plug-in declares CUSTOM:Gate for int8 only"):
         verified(project, real)
 

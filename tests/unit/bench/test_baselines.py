@@ -14,6 +14,7 @@ from stages.delivery.bench.networks import Network
 from stages.ir.models.spec import OpModel
 from stages.layout.rules import LayoutConfig
 from stages.tensorize import TensorizeConfig
+from tests.support.bench_options import BENCH_OPTIONS
 from tests.support.emitted import target_named
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,17 +63,10 @@ def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
     assert "arm_fully_connected_wrapper_s8" in only.functions("arm_")
 
 
-OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
-    **dict.fromkeys(("check", "update", "times", "fit"), False),
-    "jobs": 1,
-}
-
-
 def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = tmp_path / "figures.json"
     asked = {"peer": f"cmsis-nn={STANDIN}", "only": "pooling/lenet_max_2x2,movement/pad_causal"}
-    options = {**OPTIONS, **asked, "targets": "cortex-m4,rv64-rvp", "json": str(made)}
+    options = {**BENCH_OPTIONS, **asked, "targets": "cortex-m4,rv64-rvp", "json": str(made)}
     assert bench(options, root=ROOT, suite_name="layers") == 0
     rows = read_rows(made)
     assert [*rows["pooling/lenet_max_2x2"].figures["cortex-m4"].peers] == ["cmsis-nn (header 11.2.0)"]
@@ -100,13 +94,13 @@ def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[
 )
 def test_wrong_peers(asked: dict[str, str], says: str, hint: str) -> None:
     with pytest.raises(PipelineError, match=says) as raised:
-        bench({**OPTIONS, "only": "pooling/*", **asked}, root=ROOT, suite_name="layers")
+        bench({**BENCH_OPTIONS, "only": "pooling/*", **asked}, root=ROOT, suite_name="layers")
     assert not hint or raised.value.hint == hint
 
 
 def test_peers_go_with_layers() -> None:
     with pytest.raises(PipelineError, match="peer= needs suite=layers or suite=silicon"):
-        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)
+        bench({**BENCH_OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,8 @@ from pipeline.runs.workspace import Workspace
 from stages.backends.timing.accuracy import accuracy_text
 from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
 from stages.delivery.bench.silicon.program import flags_of
+from tests.support.bench_options import BENCH_OPTIONS
 
-OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
-    **dict.fromkeys(("check", "update", "times", "fit"), False),
-    "jobs": 1,
-}
 CHIP = "mine: {title: My board, core: cortex-m4, clock: 80M, source: data sheet}"
 HEADER = """\
 #include <stdint.h>
@@ -87,7 +83,7 @@ def library(folder: Path, *, more: str = "", status: int = 0) -> str:
 
 def run(folder: Path, project: Project, **options: Any) -> tuple[int, list[dict[str, Any]]]:
     made = folder / "figures.json"
-    code = bench({**OPTIONS, "only": "mine", "json": str(made), **options}, root=project, suite_name="silicon")
+    code = bench({**BENCH_OPTIONS, "only": "mine", "json": str(made), **options}, root=project, suite_name="silicon")
     return code, json.loads(made.read_text())
 
 

@@ -12,15 +12,11 @@ from pipeline.commands.bench.layer_figures import Figure, LayerRow, compare_laye
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
+from tests.support.bench_options import BENCH_OPTIONS
 
 Capture = pytest.CaptureFixture[str]
 
 ROOT = Path(__file__).resolve().parents[5]
-OPTIONS: dict[str, Any] = {
-    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
-    **dict.fromkeys(("check", "update", "times"), False),
-    "jobs": 1,
-}
 ROWS = {
     row.name: row
     for row in (
@@ -33,7 +29,7 @@ ROWS = {
 
 def run(**options: Any) -> int:
     sampling = {name: options.pop(name) for name in ("drawn", "seed") if name in options}
-    return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"), sampling=sampling)
+    return bench({**BENCH_OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"), sampling=sampling)
 
 
 def test_merging_keeps_what_was_not_measured() -> None:
@@ -55,7 +51,7 @@ def test_a_place_that_cannot_be_written_is_reported_before_anything_is_measured(
 ) -> None:
     monkeypatch.setattr("pipeline.commands.bench.layers._counted", lambda *_: pytest.fail("something is measured"))
     with pytest.raises(PipelineError, match="cannot be written: Is a directory"):
-        bench({**OPTIONS, option: str(tmp_path), "only": "pooling/*"}, root=ROOT, suite_name="layers")
+        bench({**BENCH_OPTIONS, option: str(tmp_path), "only": "pooling/*"}, root=ROOT, suite_name="layers")
 
 
 def test_check() -> None:
