@@ -21,12 +21,16 @@ def integers(b: ModelBuilder, *values: int) -> Tensor:
     return b.constant("n", np.array(values, np.int32))
 
 
+def shape_of(b: ModelBuilder, x: Tensor) -> Tensor:
+    shape = b.tensor("shape", (len(x.shape),), "int32")
+    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    return shape
+
+
 def size_of(b: ModelBuilder, x: Tensor, axis: int) -> Tensor:
     """The size of an axis as Keras takes it: SHAPE, then one element of that."""
-    shape, size = b.tensor("shape", (len(x.shape),), "int32"), b.tensor("size", (), "int32")
-    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
-    bounds = [integers(b, axis), integers(b, axis + 1), integers(b, 1)]
-    b.operator("STRIDED_SLICE", [shape, *bounds], [size], "StridedSliceOptions", {"shrinkAxisMask": 1})
+    size, bounds = b.tensor("size", (), "int32"), [integers(b, axis), integers(b, axis + 1), integers(b, 1)]
+    b.operator("STRIDED_SLICE", [shape_of(b, x), *bounds], [size], "StridedSliceOptions", {"shrinkAxisMask": 1})
     return size
 
 
@@ -43,10 +47,8 @@ def flatten(b: ModelBuilder, x: Tensor) -> Tensor:
 
 def filled(b: ModelBuilder, x: Tensor) -> Tensor:
     """x + FILL(SHAPE(x), 3) in float32."""
-    shape, value = b.tensor("shape", (len(x.shape),), "int32"), b.constant("v", np.array(3.0, np.float32))
-    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
     threes = b.tensor("threes", x.shape, "float32")
-    b.operator("FILL", [shape, value], [threes])
+    b.operator("FILL", [shape_of(b, x), b.constant("v", np.array(3.0, np.float32))], [threes])
     return b.add(x, threes)
 
 
@@ -105,8 +107,7 @@ def test_an_output_that_is_known_is_copied_in_every_run(dtype: str, tmp_path: Pa
     """Of any type, with four axes and fewer: of the file itself, or what follows from it."""
     b = ModelBuilder()
     x = b.input("x", (1, 4, 4, 3), dtype, *((0.05, -3) if dtype == "int8" else ()))
-    shape, wide, bits = b.tensor("shape", (4,), "int32"), b.tensor("wide", (3, 2), "int64"), b.tensor("b", (2,), "bool")
-    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    shape, wide, bits = shape_of(b, x), b.tensor("wide", (3, 2), "int64"), b.tensor("b", (2,), "bool")
     b.operator("FILL", [integers(b, 3, 2), b.constant("v", np.array(5_000_000_000, np.int64))], [wide])
     b.operator("GREATER", [integers(b, 3, 2), integers(b, 2, 3)], [bits])
     image = b.constant("image", np.arange(12, dtype=np.int8).reshape(1, 2, 2, 3), 0.5, 3)
@@ -121,9 +122,8 @@ def test_an_output_that_is_known_is_copied_in_every_run(dtype: str, tmp_path: Pa
 def test_a_value_that_is_computed_fills_a_shape_that_is_known(tmp_path: Path) -> None:
     b = ModelBuilder()
     x, value = b.input("x", (1, 3, 4), "float32"), b.input("value", (), "float32")
-    shape, filled = b.tensor("shape", (3,), "int32"), b.tensor("made", x.shape, "float32")
-    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
-    b.operator("FILL", [shape, value], [filled])
+    filled = b.tensor("made", x.shape, "float32")
+    b.operator("FILL", [shape_of(b, x), value], [filled])
     b.output(b.add(x, filled))
     inputs = random_inputs(Reference(b.build()).info, 1)
     (output,) = run_tflite(b.build(), [inputs], tmp_path)

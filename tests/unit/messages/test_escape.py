@@ -9,26 +9,12 @@ from stages.support.messages import escape
 
 # Names as models and recipes may have them.
 HOSTILE = (
-    *(
-        "\x1b[31mred\x1b[0m",
-        "\x1b]0;title\x07",
-        "\x9b31m",
-        "a\nERROR: forged",
-        "a\r\x1b[2Kforged",
-        "a\x00b",
-        "a\x08\x08b",
-    ),
-    *("\u202eevil", "zero\u200bwidth", "\ufeffbom", "line\u2028separator", "\ud800", "\udcff", "\U000e0041tag"),
-    *("[red]text[/]", "[/]", "[link=file:///]x[/link]", ":smile:", "a|b", "`code`", "``", "**bold**", "_under_"),
-    *(
-        "<script>alert(1)</script>",
-        "<!-- comment",
-        "&lt;",
-        "![image](https://x/y.png)",
-        "[link](https://x)",
-        "~~gone~~",
-    ),
-    *("https://example.com", "www.example.com", "# title", "\\|", "\\", "$math$", "x" * 100_000, "\x1b" * 100_000),
+    *("\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x9b31m", "a\nERROR: forged", "a\r\x1b[2Kforged", "a\x00b"),
+    *("a\x08\x08b", "\u202eevil", "zero\u200bwidth", "\ufeffbom", "line\u2028separator", "\ud800", "\udcff"),
+    *("\U000e0041tag", "[red]text[/]", "[/]", "[link=file:///]x[/link]", ":smile:", "a|b", "`code`", "``", "**bold**"),
+    *("_under_", "<script>alert(1)</script>", "<!-- comment", "&lt;", "![image](https://x/y.png)", "[link](https://x)"),
+    *("~~gone~~", "https://example.com", "www.example.com", "# title", "\\|", "\\", "$math$", "x" * 100_000),
+    "\x1b" * 100_000,
 )
 
 
