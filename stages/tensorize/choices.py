@@ -36,7 +36,7 @@ class Band:
 
 @dataclass(frozen=True)
 class StreamedLayer:
-    """The calls of a layer: most of them, and those with fewer rows: the last one or the first one, or both."""
+    """The calls of a layer by rows: most, and the first or last ones with fewer rows."""
 
     band: Band
     rest: Band | None

@@ -28,7 +28,7 @@ VECTOR_BLOCKS: tuple[tuple[int, int], ...] = ((4, 16), (8, 8), (4, 8), (2, 16), 
 
 @dataclass(frozen=True)
 class FloatUnit:
-    """Float unit of a core: its lanes, registers, treatment of subnormal numbers, and whether the compiler keeps order.
+    """Float unit of a core: lanes, registers, subnormal numbers, order of operations.
 
     From Core.float_lanes, Core.float_registers, Core.flushes_subnormals and Core.keeps_order.
     """

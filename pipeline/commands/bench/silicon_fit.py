@@ -32,9 +32,9 @@ class FitProgram:
 def fit_models(
     programs: Sequence[FitProgram], project: Project, show: Callable[[float, str], None]
 ) -> tuple[dict[str, TimingModel], Table]:
-    """Fit the timing models, and write the figures into their files; print them in a project of a user.
+    """Fit the timing models; return them by name, and a table of the parameters.
 
-    Returns the models by name, and a table of the parameters.
+    Writes the figures into their files. In a project of a user it prints them.
 
     Raises PipelineError if no model has both open parameters and programs.
     """

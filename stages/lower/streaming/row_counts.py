@@ -26,7 +26,7 @@ def row_counts(layers: Sequence[RowLayer]) -> list[dict[int, int]]:
 
 
 def in_phase(layers: Sequence[RowLayer]) -> tuple[RowLayer, ...]:
-    """Return the layers with first calls after which a reader has exactly the rows that it needs.
+    """Return layers whose first calls end where a reader has exactly the rows it needs.
 
     So buffers need not hold what one more call adds. Calls of a layer have at most two numbers of rows.
     """

@@ -184,7 +184,7 @@ def _over_rows(view: LayerView) -> Lowering:
 
 
 def _band(view: LayerView) -> Lowering:
-    """Compute a band of an NHWC image by one block per image. Columns beside the image are padding."""
+    """Compute a band of an NHWC image by one block per image, with columns of padding."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, rows, columns, count = y.shape
     words, packed = channel_words(view), (columns + 2) * band.column_words(view)
