@@ -15,7 +15,8 @@ def overlays(kernel: Kernel, view: LayerView) -> bool:
 def overlays_band(kernel: Kernel, view: LayerView) -> bool:
     """Return whether a band's output may overlay the first rows of its input.
 
-    The input has more rows.     So it may if an image with padding above and below may: there each result is a row nearer to the rows still needed.
+    The input has more rows. It may if an image with padding above and below may: there each result is a row nearer to
+    the rows still needed.
     """
     x, y = view.inputs[0], view.outputs[0]
     if len(x.shape) == 4 == len(y.shape) and x.shape[1] > y.shape[1]:
