@@ -144,7 +144,7 @@ ONE_CHANNEL = tuple(
 def mandatory() -> Iterator[Case]:
     for kind in (*PRODUCTS, FOUR_OUTPUTS, SQUARE, *ONE_CHANNEL, *NARROW):
         yield from product_cases(kind)
-    for part in (_windows, _lanes, _layouts, _bands, _single_pixels, _long):
+    for part in (_windows, _lanes, _layouts, _bands, _few_rows, _single_pixels, _long):
         yield from part()
 
 
@@ -223,6 +223,20 @@ def _bands() -> Iterator[Case]:
                     batch = draw.choose(1, 1, 2)
                     layer = conv2d(draw, window, draw.integer(1, 9), units, batch=batch, layouts=(read, written))
                     yield case(f"band {read} {written} {window} {units} units", draw, layer, "layouts")
+
+
+def _few_rows() -> Iterator[Case]:
+    """Bands of streamed layers: some rows of many columns, padded at the sides or everywhere."""
+    kernels = (((3, 3), 1), ((3, 3), 2), ((5, 5), 1), ((1, 3), 1), ((3, 7), 1))
+    for number, ((kernel, stride), depth, rows) in enumerate(product(kernels, (3, 4, 8, 16), (1, 2, 4))):
+        draw = Draw(5400 + number, "int8")
+        columns = draw.choose(4, 6, 8, 12, 16, 18)
+        left, right = draw.integer(0, kernel[1] // 2), draw.integer(0, kernel[1] // 2)
+        above = number % 3 // 2 * (kernel[0] // 2)
+        size = ((rows - 1) * stride + kernel[0] - 2 * above, (columns - 1) * stride + kernel[1] - left - right)
+        if min(size) > 0:
+            window = Window(size, kernel, (stride, stride), (above, left, above, right))
+            yield case(f"few rows {window} of {depth}", draw, conv2d(draw, window, depth, 8), "windows")
 
 
 def _layouts() -> Iterator[Case]:

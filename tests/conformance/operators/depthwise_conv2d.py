@@ -92,7 +92,7 @@ PLAIN = (PRODUCTS[0].plain, _product("5x2", (5, 2)).plain)
 
 
 def mandatory() -> Iterator[Case]:
-    few = (_few_taps, _ties_of_few_taps, _taps_of_few_channels, _words_of_four_channels)
+    few = (_few_taps, _ties_of_few_taps, _taps_of_few_channels, _words_of_four_channels, _few_rows)
     for part in (_channels, _threes, _windows, *few, _long_rows, _layouts, _bands, _extremes, _whole, _many_channels):
         yield from part()
     for product in PRODUCTS:
@@ -259,6 +259,28 @@ def _long_rows() -> Iterator[Case]:
             draw = Draw(2900 + number, dtype)
             window = around(kernel, stride, out, draw)
             yield case(f"long rows {window} of {channels}", draw, depthwise(draw, window, channels), "windows")
+
+
+def _few_rows() -> Iterator[Case]:
+    """Bands of streamed layers: one to three rows of pixels, padded at the sides only."""
+    sides = ((0, 0), (0, 1), (1, 0), (1, 1))
+    kinds = grid((1, 2), sides, ("plain", "clamped", "wide", "long"), (1, 3))
+    for number, (stride, (left, right), weights, rows) in enumerate(kinds):
+        dtype = "uint8" if weights == "wide" or number % 5 == 0 else "int8"
+        draw = Draw(4700 + number, dtype)
+        columns = draw.choose(1, 2, 3, 5, 8, 13)
+        size = ((rows - 1) * stride + 3, max((columns - 1) * stride + 3 - left - right, 1))
+        window = Window(size, (3, 3), (stride, stride), (0, left, 0, right))
+        weight_type = ("uint8", 0) if weights == "wide" else None
+        layer = depthwise(draw, window, draw.choose(4, 8, 16, 24), weight_type=weight_type)
+        if weights != "clamped":
+            low, high = bounds(dtype)
+            layer = with_op(layer, output_zero_point=low if rows == 1 else middle(dtype), act_min=low, act_max=high)
+        if weights == "long":
+            shift = layer.constant("shift").copy()
+            shift[-1] = 1
+            layer = with_constants(layer, shift=shift)
+        yield case(f"few rows {window} {weights}", draw, layer, "windows")
 
 
 def _layouts() -> Iterator[Case]:

@@ -24,7 +24,7 @@ struct rvp_depthwise_geometry {
 
 /* One group of channels; x and out point to its first channel, params are as in depthwise3x3_s8.S. In the names, the number is
  * the stride, u is for uint8, s for weights in two addends, parts for pixels that are not whole registers, few for fewer channels
- * than bytes of a register, once for params of one rounding. scratch: see scratch_bytes of depthwise_conv2d.py.
+ * than bytes of a register, rows for images that depthwise3x3_rows_s8.S computes, once for params of one rounding. scratch: see scratch_bytes of depthwise_conv2d.py.
  */
 typedef void rvp_depthwise(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *geometry);
 
@@ -34,6 +34,10 @@ rvp_depthwise rvp_depthwise_parts_s1, rvp_depthwise_parts_s1u, rvp_depthwise_par
 rvp_depthwise rvp_depthwise_few_s1, rvp_depthwise_few_s1u, rvp_depthwise_few_s1us;
 rvp_depthwise rvp_depthwise_parts_s2, rvp_depthwise_parts_s2u, rvp_depthwise_parts_s2us;
 rvp_depthwise rvp_depthwise_few_s2, rvp_depthwise_few_s2u, rvp_depthwise_few_s2us;
+rvp_depthwise rvp_depthwise_rows_s1, rvp_depthwise_rows_s1u, rvp_depthwise_rows_s1us;
+rvp_depthwise rvp_depthwise_rows_s2, rvp_depthwise_rows_s2u, rvp_depthwise_rows_s2us;
+rvp_depthwise rvp_depthwise_once_rows_s1, rvp_depthwise_once_rows_s1u, rvp_depthwise_once_rows_s1us;
+rvp_depthwise rvp_depthwise_once_rows_s2, rvp_depthwise_once_rows_s2u, rvp_depthwise_once_rows_s2us;
 rvp_depthwise rvp_depthwise_once_s1, rvp_depthwise_once_s1u, rvp_depthwise_once_s1us;
 rvp_depthwise rvp_depthwise_once_s2, rvp_depthwise_once_s2u, rvp_depthwise_once_s2us;
 rvp_depthwise rvp_depthwise_once_parts_s1, rvp_depthwise_once_parts_s1u, rvp_depthwise_once_parts_s1us;

@@ -114,6 +114,78 @@ static void fill_strip(int8_t *strip, const int8_t *image, int row, int slots, i
     }
 }
 
+/* A register of channels to its slot: two chunks on RV64. */
+RVP_INLINE void put_slot(int8_t *to, int chunk_step, rvp_word x)
+{
+    rvp_store(to, rvp_pack_all(x));
+    if (RVP_LANES == 2) {
+        rvp_store(to + chunk_step, rvp_packu(x, x));
+    }
+}
+
+/* The same register of `count` neighbouring pixels. */
+RVP_INLINE void put_slots(int8_t *to, int chunk_step, const int8_t *from, int count, int step)
+{
+    if (count & 1) {
+        put_slot(to, chunk_step, rvp_load(from));
+        from += step;
+        to += W;
+    }
+    for (const int8_t *const end = to + (count & -2) * W; to != end; to += 2 * W) {
+        put_slot(to, chunk_step, rvp_load(from));
+        put_slot(to + W, chunk_step, rvp_load(from + step));
+        from += 2 * step;
+    }
+}
+
+/* A column of a strip whose slots are neighbouring pixels: [begin, end) are at `from`, the others are padding. */
+static void fill_slots(int8_t *to, const int8_t *from, int slots, int begin, int end, int channels, rvp_word fill)
+{
+    const int chunk_step = slots * W, count = end - begin;
+    if (channels == 3) {
+        struct writer w = {.to = to, .step = W};
+        put_fill(&w, fill, 4 * begin);
+        put_small_pixels(&w, from, count, 3);
+        put_fill(&w, fill, 4 * (slots - end));
+        return;
+    }
+    for (int i = 0; i < channels; i += W, to += RVP_LANES * chunk_step) {
+        put_slots(to + begin * W, chunk_step, from + i, count, channels);
+        for (int slot = 0; slot < begin; slot++) {
+            put_slot(to + slot * W, chunk_step, fill);
+        }
+        for (int slot = end; slot < slots; slot++) {
+            put_slot(to + slot * W, chunk_step, fill);
+        }
+    }
+}
+
+/* All tiles of a few rows, along columns: columns of the strip are rows of the image. */
+static __attribute__((noinline)) void pixel_tiles(struct call *call, const int8_t *x, int8_t *strip,
+                                                  const struct rvp_direct_geometry *g, int slots, int pixels,
+                                                  int tile_rows, tile_kernel *kernel)
+{
+    const rvp_word fill = rvp_splat8(g->fill);
+    const int count = (g->out_columns - 1) * g->column_stride + g->window_columns, channels = g->channels;
+    const int column_bytes = (channels + 3) / 4 * slots * W;
+    call->strip = strip;
+    call->columns = g->out_columns;
+    x -= g->left * g->column_step;
+    for (int tile = 0, row = -g->top; tile < g->pixel_tiles; tile++, row += pixels) {
+        const int before = larger(-row, 0), after = smaller(g->rows - row, slots);
+        const int8_t *from = x + (row + before) * channels;
+        int8_t *to = strip;
+        for (int column = -g->left; column < count - g->left; column++) {
+            const int inside = column >= 0 && column < g->columns;
+            fill_slots(to, from, slots, inside ? before : slots, inside ? after : slots, channels, fill);
+            from += g->column_step;
+            to += column_bytes;
+        }
+        kernel(call);
+        call->out += tile_rows * g->out_row_step;
+    }
+}
+
 static void tile(const int8_t *x, int first, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *strip,
                  const struct rvp_direct_geometry *g, int taps, int stride, int rows, tile_kernel *kernel)
 {
@@ -133,6 +205,12 @@ static void tile(const int8_t *x, int first, const int8_t *weights, const int32_
         .lowest = rvp_splat8(g->clip >> 8),
         .highest = rvp_splat8(g->clip >> 16),
     };
+    if (g->pixel_tiles > 0) {
+        call.weights = weights;
+        call.out = out;
+        pixel_tiles(&call, x, strip, g, slots, rows * stride, rows, kernel);
+        return;
+    }
     const int phase_bytes = call.chunks * call.halves * taps * 2 * RVP_WORD_BYTES; /* of weights */
     for (int column = 0; column < g->out_columns; column += g->strip_columns) {
         const int columns = smaller(g->strip_columns, g->out_columns - column);

@@ -32,6 +32,7 @@ struct rvp_direct_geometry {
     int32_t blocks;                    /* of 4 * RVP_LANES output channels */
     int32_t fill;                      /* value of the padding: the input's zero point */
     int32_t clip;                      /* as in gemm_s8.S */
+    int32_t pixel_tiles;               /* of a call, along columns; 0 if a call computes one tile */
 };
 
 /* Computes R output rows from row `first` on; `out` is the address of that row. The kernel's name has T, the taps of the

@@ -14,10 +14,11 @@ from stages.ir.graph import LayerView
 
 
 def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> Block:
-    """`rows` output rows from row first[0] on, or columns where tiles run along columns."""
+    """`rows` output rows from row first[0] on, or columns where tiles run along columns; all tiles of few rows."""
     op, x, dtype = view.op, view.inputs[0], view.outputs[0].dtype
     shape, along_rows = tiling.shape, tiling.axis == "rows"
     row_axis, column_axis = (0, 1) if along_rows else (1, 0)
+    tile_rows = tiling.rows if tiling.pixel_tiles else rows
     blocks, depth = op.out_channels // (4 * lanes), op.in_channels
 
     def place(column: Any, u: Any, c: Any) -> tuple[Any, Any, Any]:
@@ -70,7 +71,7 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
         name,
         operands,
         meaning,
-        f"rvp_direct_t{shape.taps}s{shape.stride}_r{rows}",
+        f"rvp_direct_t{shape.taps}s{shape.stride}_r{tile_rows}",
         lambda b: [b.x, b.first[0], b.weights, b.params, b.y, b.strip, b.geometry],
     )
 
@@ -81,6 +82,8 @@ def direct(view: LayerView, tiling: Tiling, lanes: int) -> Lowering:
     shape, along_rows = tiling.shape, tiling.axis == "rows"
     rows = tiling.rows
     whole, left = divmod(shape.out_rows, rows)
+    if tiling.pixel_tiles:
+        rows, whole, left = shape.out_rows, 1, 0
     tiles = {"tile": rows} | ({"tile_rest": left} if left else {})
     blocks = {name: _tile(name, view, tiling, size, lanes) for name, size in tiles.items()}
     operands = {operand.name: operand for operand in blocks["tile"].operands}

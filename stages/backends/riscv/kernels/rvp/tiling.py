@@ -19,7 +19,8 @@ MOST_ROWS = {(3, 1): 9, (3, 2): 9, (5, 1): 7, (7, 1): 5}
 # A strip by lanes: as many columns as fit, but not so few that copying the columns of two strips twice costs much.
 STRIP_BYTES = {1: 2048, 2: 4096}
 LEAST_COLUMNS = 8
-GEOMETRY_FIELDS = 18  # int32 fields of the C structure rvp_direct_geometry
+FEW_ROWS = 4  # of the output, of which a call computes all tiles along columns
+GEOMETRY_FIELDS = 19  # int32 fields of the C structure rvp_direct_geometry
 Axis = Literal["rows", "columns"]
 Expr = Any  # a TIR expression or a Python int
 
@@ -103,6 +104,7 @@ class Tiling:
     axis: Axis
     rows: int
     shape: Shape
+    pixel_tiles: int = 0  # tiles along columns that one call computes, 0 if it computes a tile
 
     @classmethod
     def of(cls, view: LayerView, params: DirectParams, lanes: int) -> Tiling:
@@ -111,7 +113,7 @@ class Tiling:
         Raises StageError for an axis without a function.
         """
         possible = [
-            cls(axis, rows, shape)
+            cls(axis, rows, shape, _pixel_tiles(view, axis, shape, rows, lanes))
             for axis, most in usable_axes(view)
             if params.axis in ("", axis)
             for shape in [Shape.of(view, axis)]
@@ -130,6 +132,8 @@ class Tiling:
 
     def strip_columns(self, lanes: int) -> int:
         """Output columns per strip; all strips have about the same width."""
+        if self.pixel_tiles:
+            return self.shape.out_columns
         column = self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
         room = STRIP_BYTES[lanes] // column - self.shape.kernel_columns
         fitting = (room * 4 if self.shape.phases else room) // self.shape.column_stride + 1
@@ -143,16 +147,41 @@ class Tiling:
 
     def cost(self, out_channels: int, lanes: int) -> float:
         """Return instructions of copies and half blocks (loads, products, 11 a row, 33 more)."""
-        shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
+        shape, columns = self.shape, self.strip_columns(lanes)
         strips = -(-shape.out_columns // columns)
-        chunks = shape.kernel_columns * shape.column_chunks
         copies = strips * shape.strip_width(columns) * shape.column_chunks * (3 + 1 / lanes)
         total = 0.0
         for rows in self.tiles():
             slots = shape.slots(rows)
-            half = chunks * (slots + 2 * shape.taps * (1 + rows) + 3 / 4) + 11 * rows + 33
-            total += shape.out_columns * (halves * half + 25) + slots * (copies + 40 * strips) + 100 * strips
+            total += self._products(rows, out_channels // (2 * lanes))
+            if self.pixel_tiles:
+                total += 180 + shape.strip_width(columns) * self._line_cost(slots, lanes)
+            else:
+                alone = self.axis == "columns" and shape.out_columns <= FEW_ROWS  # few pixels at a time
+                total += slots * (copies + (120 if alone else 40) * strips) + 100 * strips
         return total
+
+    def _line_cost(self, slots: int, lanes: int) -> float:
+        """Return the instructions that copy a line of pixels to a strip."""
+        chunks = self.shape.column_chunks
+        return (
+            40 + (2 + 1.5 * lanes) * slots if chunks == 1 else 70 + -(-chunks // lanes) * (20 + (3 + 2 * lanes) * slots)
+        )
+
+    def _products(self, rows: int, halves: int) -> float:
+        """Return the instructions of a tile without copies."""
+        shape = self.shape
+        chunks = shape.kernel_columns * shape.column_chunks
+        half = chunks * (shape.slots(rows) + 2 * shape.taps * (1 + rows) + 3 / 4) + 11 * rows + 33
+        return shape.out_columns * (halves * half + 25)
+
+
+def _pixel_tiles(view: LayerView, axis: Axis, shape: Shape, rows: int, lanes: int) -> int:
+    """Return the tiles along columns that one call computes: all of a few rows, if all are equal."""
+    channels = view.op.in_channels
+    usable = channels == 3 or channels % (4 * lanes) == 0
+    few = axis == "columns" and shape.out_columns <= FEW_ROWS and not shape.out_rows % rows
+    return shape.out_rows // rows if usable and few else 0
 
 
 def _sizes(wanted: int, most: int) -> Iterable[int]:
@@ -180,5 +209,11 @@ def geometry(view: LayerView, tiling: Tiling, lanes: int) -> tuple[int, ...]:
         sizes, steps, padding = (x[1], x[2] * channels // 4), (steps[0], 4), (padding[0], padding[1] * channels)
         channels = 4
     window = (shape.kernel_columns, shape.column_stride, 2 if shape.phases else 0, max(shape.phases, 1))
-    tail = (tiling.strip_columns(lanes), op.out_channels // (4 * lanes), op.input_zero_point, clip_word(view))
+    tail = (
+        tiling.strip_columns(lanes),
+        op.out_channels // (4 * lanes),
+        op.input_zero_point,
+        clip_word(view),
+        tiling.pixel_tiles,
+    )
     return (*sizes, *steps, channels, shape.out_columns, *out_steps, *padding, *window, *tail)
