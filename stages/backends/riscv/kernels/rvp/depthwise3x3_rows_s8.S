@@ -10,8 +10,8 @@
  * A pixel has the channels c0 c1 c2 c3 in a lane. The first pass computes channels 0 and 2, the second 1 and 3:
  *
  *   row 0   a0 a1 a2 a3                          first pass         second pass
- *   row 1   b0 b1 b2 b3     column of channel    a0 b0 c0 (c1)      a1 b1 c1 (c2)
- *   row 2   c0 c1 c2 c3     and of the next      a2 b2 c2 (c3)      a3 b3 c3 (..)     bytes in parentheses have the weight 0
+ *   row 1   b0 b1 b2 b3     column of channel    a0 b0 c0 (c1)      a1 b1 (c0) c1
+ *   row 2   c0 c1 c2 c3     and of the next      a2 b2 c2 (c3)      a3 b3 (c2) c3     bytes in parentheses have the weight 0
  *
  * The first pass writes 16-bit lanes to a line, the second joins its bytes with them. Three columns stay in registers and rotate.
  */
@@ -92,7 +92,6 @@
     add in, in, column_step
     .if odd
     srli t0, t0, 8
-    srli t2, t2, 8
     .else
     slli t1, t1, 8
     .endif
@@ -138,8 +137,8 @@
     .endif
 .endm
 
-/* Requantizes the sums of an output column, and writes it in the second pass. */
-.macro emit
+/* Requantizes the sums of an output column, and writes it in the second pass. Register `place` of the line belongs to it. */
+.macro emit place
     round1 c0, multiplier0, rounder0
     round1 c1, multiplier1, rounder1
     pack_low16 c0, c0, c1
@@ -150,7 +149,7 @@
     add16 c0, c0, y
     .endif
     .if odd
-    LX c1, 0(line)
+    LX c1, \place * REGISTER_BYTES(line)
     kslli16_8 c0, c0
     select_bits c0, upper, c0, c1
     .if once
@@ -166,13 +165,12 @@
     add out, out, column_step
     .else
     sclip16_7 c0, c0
-    SX c0, 0(line)
+    SX c0, \place * REGISTER_BYTES(line)
     .endif
-    addi line, line, REGISTER_BYTES
 .endm
 
 /* An output column; the third column of its window is new, with stride 2 also the second. */
-.macro column x00, x01, x10, x11, x20, x21
+.macro column place, x00, x01, x10, x11, x20, x21
     .if stride == 2
     beq in, end, 4f
     load_column \x10, \x11
@@ -186,7 +184,7 @@
     load_column \x20, \x21
 .Lcomplete\@:
     multiply_window \x00, \x01, \x10, \x11, \x20, \x21, WEIGHTS0, WEIGHTS1
-    emit
+    emit \place
 .endm
 
 .macro load_weights base, j, w0, w1, w2, multiplier, rounder, bias, second
@@ -233,13 +231,14 @@
 3:
     .if stride == 1
     load_column COLUMN1
-5:  column COLUMN0, COLUMN1, COLUMN2
-    column COLUMN1, COLUMN2, COLUMN0
-    column COLUMN2, COLUMN0, COLUMN1
+5:  column 0, COLUMN0, COLUMN1, COLUMN2
+    column 1, COLUMN1, COLUMN2, COLUMN0
+    column 2, COLUMN2, COLUMN0, COLUMN1
     .else
-5:  column COLUMN0, COLUMN1, COLUMN2
-    column COLUMN2, COLUMN1, COLUMN0
+5:  column 0, COLUMN0, COLUMN1, COLUMN2
+    column 1, COLUMN2, COLUMN1, COLUMN0
     .endif
+    addi line, line, (4 - stride) * REGISTER_BYTES
     j 5b
 4:
 .endm

@@ -47,6 +47,8 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
                 value = activation(view, b.x, (oy, ox), (ky, kx), channel)
                 row, column = (kx, ky) if exchanged else (ky, kx)
+                if by_rows(view, lanes):
+                    column = column + T.truncdiv(column, 2) * T.truncmod(channel, 2)
                 weight = byte(b.params[j, row, lane], column)
                 if split:
                     weight = weight + byte(b.params[j, row + 6, lane], column)

@@ -46,7 +46,7 @@ RVP_INLINE void put_pixels(struct writer *w, const int8_t *from, int channels)
         if (offset + channels > W) {
             x |= registers[i + 1] << (8 * (W - offset));
         }
-        rvp_store(w->to, rvp_pack_all(x));
+        rvp_store(w->to, W == 8 && offset == 4 ? rvp_packu(registers[i], registers[i]) : rvp_pack_all(x));
         w->to += w->step;
     }
 }
@@ -142,13 +142,6 @@ RVP_INLINE void put_slots(int8_t *to, int chunk_step, const int8_t *from, int co
 static void fill_slots(int8_t *to, const int8_t *from, int slots, int begin, int end, int channels, rvp_word fill)
 {
     const int chunk_step = slots * W, count = end - begin;
-    if (channels == 3) {
-        struct writer w = {.to = to, .step = W};
-        put_fill(&w, fill, 4 * begin);
-        put_small_pixels(&w, from, count, 3);
-        put_fill(&w, fill, 4 * (slots - end));
-        return;
-    }
     for (int i = 0; i < channels; i += W, to += RVP_LANES * chunk_step) {
         put_slots(to + begin * W, chunk_step, from + i, count, channels);
         for (int slot = 0; slot < begin; slot++) {
@@ -157,6 +150,45 @@ static void fill_slots(int8_t *to, const int8_t *from, int slots, int begin, int
         for (int slot = end; slot < slots; slot++) {
             put_slot(to + slot * W, chunk_step, fill);
         }
+    }
+}
+
+RVP_INLINE int8_t *put_fills(int8_t *to, const int8_t *end, rvp_word fill)
+{
+    for (; to < end; to += W) {
+        rvp_store(to, fill);
+    }
+    return to;
+}
+
+/* The columns of a strip from column -left of the image on, with three channels. */
+static __attribute__((noinline)) void fill_threes(int8_t *to, const int8_t *from, int slots, int begin, int end,
+                                                  int columns, const struct rvp_direct_geometry *g)
+{
+    const rvp_word fill = rvp_splat8(g->fill);
+    const unsigned inside = (unsigned)g->columns;
+    struct writer w = {.to = to, .step = W};
+    columns -= g->left;
+    for (int column = -g->left; column < columns; column++) {
+        int8_t *const stop = w.to + slots * W;
+        if ((unsigned)column < inside) {
+            const int8_t *pixel = from, *const last = w.to + end * W;
+            w.to = put_fills(w.to, w.to + begin * W, fill);
+            while (w.to < last) {
+                if (((uintptr_t)pixel & (W - 1)) != 0) {
+                    put_short_run(&w, place_of(pixel), pixel + 2, 1, 0);
+                    pixel += 3;
+                } else if (last - w.to >= W * W) {
+                    put_pixels(&w, pixel, 3);
+                    pixel += 3 * W;
+                } else {
+                    put_chunk(&w, rvp_load(pixel));
+                    pixel += 3;
+                }
+            }
+        }
+        w.to = put_fills(w.to, stop, fill);
+        from += g->column_step;
     }
 }
 
@@ -175,7 +207,10 @@ static __attribute__((noinline)) void pixel_tiles(struct call *call, const int8_
         const int before = larger(-row, 0), after = smaller(g->rows - row, slots);
         const int8_t *from = x + (row + before) * channels;
         int8_t *to = strip;
-        for (int column = -g->left; column < count - g->left; column++) {
+        if (channels == 3) {
+            fill_threes(to, from, slots, before, after, count, g);
+        }
+        for (int column = -g->left; channels != 3 && column < count - g->left; column++) {
             const int inside = column >= 0 && column < g->columns;
             fill_slots(to, from, slots, inside ? before : slots, inside ? after : slots, channels, fill);
             from += g->column_step;

@@ -242,9 +242,9 @@ def depthwise_params(
 ) -> NDArray[np.int32]:
     """Return int32 [groups, 4, 6, lanes] for depthwise3x3_s8.S.
 
-    Holds three rows of weights, bias, multiplier, rounder. `weights` are int8 values [3, 3, channels], `groups` the
-    channels of each group. `split`: weights are sums of two int8; the rows of the second addends follow (9 instead of
-    6). A group whose channels all round once (`once`) is marked in the first multiplier and has zero points as
+    Holds three rows of weights, bias, multiplier, rounder. `weights` are int8 values [3, 3 or 4, channels], `groups`
+    the channels of each group. `split`: weights are sums of two int8; the rows of the second addends follow (9 instead
+    of 6). A group whose channels all round once (`once`) is marked in the first multiplier and has zero points as
     rounders, in both halves of a lane. Other groups are short if every channel can be; a wide group is marked in the
     first rounder.
     """
@@ -269,9 +269,9 @@ def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int
 
 
 def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[3, 3, channels] -> [3, channels]: a window row in three bytes of a word, the fourth 0."""
-    taps = weights & 0xFF
-    return taps[:, 0] | taps[:, 1] << 8 | taps[:, 2] << 16
+    """[3, 3 or 4, channels] -> [3, channels]: a window row in the bytes of a word, a fourth that is missing is 0."""
+    places = 8 * np.arange(weights.shape[1])[:, None]
+    return ((weights & 0xFF) << places).sum(axis=1)
 
 
 def window_params(
