@@ -341,7 +341,7 @@ class GroupSearch:
         return min((x for x in known if x is not None and x.bytes <= cap), key=lambda x: (x.extra, x.bytes))
 
     def _descended(self, group: Group, price: float) -> Group:
-        """Return a group that no other rows per call of one layer make better.
+        """Return a group that no other rows of a layer, or of all from one on, make better.
 
         price  instructions that a byte is worth
         """
@@ -354,7 +354,9 @@ class GroupSearch:
             before = group
             for index in range(group.first, group.end):
                 rows = {layer.index: layer.rows for layer in group.described.layers}
-                changed = (self._group(group.first, group.end, {**rows, index: count}) for count in ROWS)
+                ends = {index + 1, group.end}
+                changes = [dict.fromkeys(range(index, end), count) for end in sorted(ends) for count in ROWS]
+                changed = (self._group(group.first, group.end, {**rows, **change}) for change in changes)
                 best = min((other for other in changed if other), key=cost, default=group)
                 group = best if cost(best) < cost(group) - 1 else group
         return group

@@ -317,12 +317,13 @@ def _bands() -> Iterator[Case]:
         yield case(name, draw, layer, "layouts", "windows")
     # Few rows of outputs, padded at the sides: kernels may leave out what pays for many rows.
     planes = grid(("NHCW",), (4, 5, 6, 7, 9, 12, 14, 16), (0,), ("NHCW", "NHWC", "NCHW"), (False, True), (False, True))
-    pixels = grid(("NHWC",), (1, 5), (1, 2, 3), ("NHWC",), (False, True), (False, True))
+    pixels = grid(("NHWC",), (1, 5, 9), (1, 2, 3), ("NHWC",), (False, True), (False, True))
     for number, (read, columns, rows, written, cut, long) in enumerate((*planes, *pixels)):
         draw, stride = Draw(4400 + number, "int8"), 2 if columns % 2 == 0 and number % 3 else 1
         more = rows - 1 if rows else stride * (number // 3 % 2)
         window = Window((3 + more, columns), (3, 3), (stride, stride), (0, 2 - stride, 0, 1))
-        layer = depthwise(draw, window, draw.integer(1, 9), layouts=(read, written))
+        channels = draw.choose(3, 8, 24) if read == "NHWC" else draw.integer(1, 9)
+        layer = depthwise(draw, window, channels, layouts=(read, written))
         if not cut:
             layer = with_op(layer, act_min=-128, act_max=127)
         if long:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from stages.backends.cortex_m.kernels.mve import band
 from stages.backends.cortex_m.kernels.mve.base import Arithmetic, MveKernel, arithmetic
 from stages.backends.cortex_m.kernels.mve.lines import GROUP, WIDEST
 from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, MOST_BYTES, STEPS, strips_of
@@ -23,14 +24,16 @@ FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better 
 class DepthwiseTaps(SingleChannel, MveKernel):
     """Any window, stride, dilation, multiplier; also convolutions of one channel, few filters.
 
-    A convolution with few filters is treated as one channel with proportionally more columns.
+    A convolution with few filters is treated as one channel with proportionally more columns. Bands of few rows have
+    strips of all their rows (`band`).
     """
 
     name = "mve.depthwise_taps_s8"
     row_alignment = 1
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     estimate_error = 1.25
-    sources = ("taps.S", "taps.c")
+    sources = ("taps.S", "taps.c", "depthwise_band.S")
+    headers: ClassVar[tuple[str, ...]] = ("taps.h", "depthwise_band.h")
 
     def is_for(self, op: LayerOp) -> bool:
         return super().is_for(op) or (Kernel.is_for(self, op) and _has_few_filters(op))
@@ -57,6 +60,12 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return has_same_shape and tuple(view.op.dilation) == (1, 1)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
+        if band.is_band(view):
+            return {
+                "constants": band.constants(view),
+                "places": band.places(view),
+                "fields": band.FIELDS.of(band.fields(view)),
+            }
         op, constants, strips = view.op, taps_arithmetic(view), strips_of(view)
         groups, multiplier, lanes = -(-op.in_channels // GROUP), op.depth_multiplier, strips.lanes
         centred = centred_weights(view)
@@ -80,8 +89,10 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.mve.taps_tir import depthwise
+        from stages.backends.cortex_m.kernels.mve.taps_tir import depthwise, depthwise_band
 
+        if band.is_band(view):
+            return depthwise_band(view)
         return depthwise(strips_of(view), self.function(view), taps_arithmetic(view).mode)
 
     def function(self, view: LayerView) -> str:
@@ -94,7 +105,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return f"mve_depthwise_taps_{mode}_{strips.step if has_step else 'any'}{wide}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        return strips_of(view).cost(taps_arithmetic(view).mode)
+        return band.cost(view) if band.is_band(view) else strips_of(view).cost(taps_arithmetic(view).mode)
 
 
 def _has_few_filters(op: LayerOp) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tvm.tirx.script.builder import ir as T
+
+from stages.backends.cortex_m.kernels.mve import band
 from stages.backends.cortex_m.kernels.mve.lines import GROUP
 from stages.backends.cortex_m.kernels.mve.requantize_tir import requantize
 from stages.backends.cortex_m.kernels.mve.strips import CHUNK, FIELDS, Strips
@@ -12,6 +15,8 @@ from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import output, widen
 from stages.backends.kernels.tir.window import activation
+from stages.backends.kernels.tir.words import byte
+from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Mode
@@ -81,4 +86,39 @@ def depthwise(strips: Strips, function: str, mode: Mode) -> Lowering:
                     place(block, n, g)
             if left:
                 place(_group(strips, function, mode, "group_rest", left), n, whole)
+    return f.lowering()
+
+
+def depthwise_band(view: LayerView) -> Lowering:
+    """Compute a band of few rows of an NHWC image by one block per image."""
+    x, y = view.inputs[0], view.outputs[0]
+    _, rows, columns, channels = y.shape
+
+    def meaning(b: Any) -> None:
+        with loop(("c", channels), ("row", rows), ("column", columns)) as (c, row, column):
+            store(b.acc, b.constants[c, 0], 0)
+            with loop(("ky", 3), ("kx", 3)) as (ky, kx):
+                at = kx * band.LINES + ky
+                weight = byte(b.constants[c, 3 + T.truncdiv(at, 4)], T.truncmod(at, 4))
+                store(b.acc, b.acc[0] + activation(view, b.x, (row, column), (ky, kx), c, 0) * weight, 0)
+            scaled = requantize(b.acc[0], b.constants[c, 1], b.constants[c, 2], "exact")
+            store(b.y, output(view, scaled), row, column, c)
+
+    operands = (
+        Operand("x", x.shape[1:], x.dtype),
+        Operand("constants", (channels, band.WORDS), "int32"),
+        Operand("places", (-(-rows * columns // 8) * 8,), "int16"),
+        Operand("fields", band.FIELDS.shape, "int32"),
+        Operand("y", y.shape[1:], y.dtype, "w"),
+        Operand("strips", (band.strip_bytes(view),), "int8", "w"),
+        accumulator(),
+    )
+    arguments = lambda b: [b.x, b.constants, b.y, b.places, b.strips, b.fields]  # noqa: E731
+    block = Block("band", operands, meaning, band.function(view), arguments)
+    with Function("depthwise_conv2d") as f:
+        image, out = f.input(0, x.shape, x.dtype), f.output(0, y.shape, y.dtype)
+        given = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in operands[1:4]}
+        given |= {operand.name: f.scratch(operand.name, operand.shape, operand.dtype) for operand in operands[5:]}
+        with f.loop(("n", y.shape[0])) as (n,):
+            f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), **given)
     return f.lowering()
