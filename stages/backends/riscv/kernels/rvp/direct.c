@@ -192,18 +192,37 @@ static __attribute__((noinline)) void fill_threes(int8_t *to, const int8_t *from
     }
 }
 
+RVP_INLINE struct call call_of(const int32_t *params, const struct rvp_direct_geometry *g, int column_bytes)
+{
+    return (struct call){
+        .params = params,
+        .chunks = g->window_columns * ((g->channels + 3) / 4),
+        .halves = 2 * g->blocks,
+        .strip_step = (g->column_stride * g->phases >> g->chunk_shift) * column_bytes,
+        .out_row_step = g->out_row_step,
+        .out_column_step = g->out_column_step * g->phases,
+        .zero_point = rvp_splat16((int8_t)g->clip),
+        .upper_bytes = rvp_splat16(0xff00),
+        .clamps = ((uint32_t)g->clip >> 8) != 0x007f80,
+        .lowest = rvp_splat8(g->clip >> 8),
+        .highest = rvp_splat8(g->clip >> 16),
+    };
+}
+
 /* All tiles of a few rows, along columns: columns of the strip are rows of the image. */
-static __attribute__((noinline)) void pixel_tiles(struct call *call, const int8_t *x, int8_t *strip,
-                                                  const struct rvp_direct_geometry *g, int slots, int pixels,
-                                                  int tile_rows, tile_kernel *kernel)
+static void pixel_tiles(const int8_t *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *strip,
+                        const struct rvp_direct_geometry *g, int taps, int stride, int rows, tile_kernel *kernel)
 {
     const rvp_word fill = rvp_splat8(g->fill);
     const int count = (g->out_columns - 1) * g->column_stride + g->window_columns, channels = g->channels;
-    const int column_bytes = (channels + 3) / 4 * slots * W;
-    call->strip = strip;
-    call->columns = g->out_columns;
+    const int slots = (rows - 1) * stride + taps, column_bytes = (channels + 3) / 4 * slots * W;
+    struct call call = call_of(params, g, column_bytes);
+    call.strip = strip;
+    call.weights = weights;
+    call.out = out;
+    call.columns = g->out_columns;
     x -= g->left * g->column_step;
-    for (int tile = 0, row = -g->top; tile < g->pixel_tiles; tile++, row += pixels) {
+    for (int tile = 0, row = -g->top; tile < g->pixel_tiles; tile++, row += rows * stride) {
         const int before = larger(-row, 0), after = smaller(g->rows - row, slots);
         const int8_t *from = x + (row + before) * channels;
         int8_t *to = strip;
@@ -216,8 +235,8 @@ static __attribute__((noinline)) void pixel_tiles(struct call *call, const int8_
             from += g->column_step;
             to += column_bytes;
         }
-        kernel(call);
-        call->out += tile_rows * g->out_row_step;
+        kernel(&call);
+        call.out += rows * g->out_row_step;
     }
 }
 
@@ -225,27 +244,9 @@ static void tile(const int8_t *x, int first, const int8_t *weights, const int32_
                  const struct rvp_direct_geometry *g, int taps, int stride, int rows, tile_kernel *kernel)
 {
     const int slots = (rows - 1) * stride + taps;
-    const int column_chunks = (g->channels + 3) / 4, column_bytes = column_chunks * slots * RVP_WORD_BYTES;
+    const int column_bytes = (g->channels + 3) / 4 * slots * RVP_WORD_BYTES;
     const int phases = g->phases, shift = g->chunk_shift;
-    struct call call = {
-        .params = params,
-        .chunks = g->window_columns * column_chunks,
-        .halves = 2 * g->blocks,
-        .strip_step = (g->column_stride * phases >> shift) * column_bytes,
-        .out_row_step = g->out_row_step,
-        .out_column_step = g->out_column_step * phases,
-        .zero_point = rvp_splat16((int8_t)g->clip),
-        .upper_bytes = rvp_splat16(0xff00),
-        .clamps = ((uint32_t)g->clip >> 8) != 0x007f80,
-        .lowest = rvp_splat8(g->clip >> 8),
-        .highest = rvp_splat8(g->clip >> 16),
-    };
-    if (g->pixel_tiles > 0) {
-        call.weights = weights;
-        call.out = out;
-        pixel_tiles(&call, x, strip, g, slots, rows * stride, rows, kernel);
-        return;
-    }
+    struct call call = call_of(params, g, column_bytes);
     const int phase_bytes = call.chunks * call.halves * taps * 2 * RVP_WORD_BYTES; /* of weights */
     for (int column = 0; column < g->out_columns; column += g->strip_columns) {
         const int columns = smaller(g->strip_columns, g->out_columns - column);
@@ -274,33 +275,43 @@ static void tile(const int8_t *x, int first, const int8_t *weights, const int32_
              rvp_direct_s8_t##taps##s##stride##_r##rows);                                                           \
     }
 
+/* For several pixels, also all tiles of a few rows at once. */
+#define EITHER(taps, stride, rows)                                                                                  \
+    DIRECT(taps, stride, rows)                                                                                      \
+    void rvp_direct_pixels_t##taps##s##stride##_r##rows(const void *x, const int8_t *weights, const int32_t *params, \
+                                                        void *out, int8_t *strip, const int32_t *geometry)          \
+    {                                                                                                               \
+        pixel_tiles(x, weights, params, out, strip, (const struct rvp_direct_geometry *)geometry, taps, stride, rows, \
+                    rvp_direct_s8_t##taps##s##stride##_r##rows);                                                    \
+    }
+
 DIRECT(3, 1, 1)
-DIRECT(3, 1, 2)
-DIRECT(3, 1, 3)
-DIRECT(3, 1, 4)
-DIRECT(3, 1, 5)
-DIRECT(3, 1, 6)
-DIRECT(3, 1, 7)
-DIRECT(3, 1, 8)
-DIRECT(3, 1, 9)
+EITHER(3, 1, 2)
+EITHER(3, 1, 3)
+EITHER(3, 1, 4)
+EITHER(3, 1, 5)
+EITHER(3, 1, 6)
+EITHER(3, 1, 7)
+EITHER(3, 1, 8)
+EITHER(3, 1, 9)
 DIRECT(3, 2, 1)
-DIRECT(3, 2, 2)
-DIRECT(3, 2, 3)
-DIRECT(3, 2, 4)
-DIRECT(3, 2, 5)
-DIRECT(3, 2, 6)
-DIRECT(3, 2, 7)
-DIRECT(3, 2, 8)
-DIRECT(3, 2, 9)
+EITHER(3, 2, 2)
+EITHER(3, 2, 3)
+EITHER(3, 2, 4)
+EITHER(3, 2, 5)
+EITHER(3, 2, 6)
+EITHER(3, 2, 7)
+EITHER(3, 2, 8)
+EITHER(3, 2, 9)
 DIRECT(5, 1, 1)
-DIRECT(5, 1, 2)
-DIRECT(5, 1, 3)
-DIRECT(5, 1, 4)
-DIRECT(5, 1, 5)
-DIRECT(5, 1, 6)
-DIRECT(5, 1, 7)
+EITHER(5, 1, 2)
+EITHER(5, 1, 3)
+EITHER(5, 1, 4)
+EITHER(5, 1, 5)
+EITHER(5, 1, 6)
+EITHER(5, 1, 7)
 DIRECT(7, 1, 1)
-DIRECT(7, 1, 2)
-DIRECT(7, 1, 3)
-DIRECT(7, 1, 4)
-DIRECT(7, 1, 5)
+EITHER(7, 1, 2)
+EITHER(7, 1, 3)
+EITHER(7, 1, 4)
+EITHER(7, 1, 5)

@@ -32,7 +32,7 @@ struct rvp_direct_geometry {
     int32_t blocks;                    /* of 4 * RVP_LANES output channels */
     int32_t fill;                      /* value of the padding: the input's zero point */
     int32_t clip;                      /* as in gemm_s8.S */
-    int32_t pixel_tiles;               /* of a call, along columns; 0 if a call computes one tile */
+    int32_t pixel_tiles;               /* that a call of rvp_direct_pixels computes, along columns */
 };
 
 /* Computes R output rows from row `first` on; `out` is the address of that row. The kernel's name has T, the taps of the
@@ -48,3 +48,15 @@ rvp_direct rvp_direct_t3s2_r6, rvp_direct_t3s2_r7, rvp_direct_t3s2_r8, rvp_direc
 rvp_direct rvp_direct_t5s1_r1, rvp_direct_t5s1_r2, rvp_direct_t5s1_r3, rvp_direct_t5s1_r4, rvp_direct_t5s1_r5;
 rvp_direct rvp_direct_t5s1_r6, rvp_direct_t5s1_r7;
 rvp_direct rvp_direct_t7s1_r1, rvp_direct_t7s1_r2, rvp_direct_t7s1_r3, rvp_direct_t7s1_r4, rvp_direct_t7s1_r5;
+
+/* Computes a few rows of outputs, R columns at a time. */
+typedef void rvp_direct_pixels(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *strip,
+                               const int32_t *geometry);
+
+rvp_direct_pixels rvp_direct_pixels_t3s1_r2, rvp_direct_pixels_t3s1_r3, rvp_direct_pixels_t3s1_r4, rvp_direct_pixels_t3s1_r5;
+rvp_direct_pixels rvp_direct_pixels_t3s1_r6, rvp_direct_pixels_t3s1_r7, rvp_direct_pixels_t3s1_r8, rvp_direct_pixels_t3s1_r9;
+rvp_direct_pixels rvp_direct_pixels_t3s2_r2, rvp_direct_pixels_t3s2_r3, rvp_direct_pixels_t3s2_r4, rvp_direct_pixels_t3s2_r5;
+rvp_direct_pixels rvp_direct_pixels_t3s2_r6, rvp_direct_pixels_t3s2_r7, rvp_direct_pixels_t3s2_r8, rvp_direct_pixels_t3s2_r9;
+rvp_direct_pixels rvp_direct_pixels_t5s1_r2, rvp_direct_pixels_t5s1_r3, rvp_direct_pixels_t5s1_r4, rvp_direct_pixels_t5s1_r5;
+rvp_direct_pixels rvp_direct_pixels_t5s1_r6, rvp_direct_pixels_t5s1_r7;
+rvp_direct_pixels rvp_direct_pixels_t7s1_r2, rvp_direct_pixels_t7s1_r3, rvp_direct_pixels_t7s1_r4, rvp_direct_pixels_t7s1_r5;

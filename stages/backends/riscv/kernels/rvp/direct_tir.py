@@ -67,13 +67,13 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
         Operand("geometry", (GEOMETRY_FIELDS,), "int32"),
         accumulator(),
     )
-    return Block(
-        name,
-        operands,
-        meaning,
-        f"rvp_direct_t{shape.taps}s{shape.stride}_r{tile_rows}",
-        lambda b: [b.x, b.first[0], b.weights, b.params, b.y, b.strip, b.geometry],
-    )
+    function = f"rvp_direct_{'pixels_' if tiling.pixel_tiles else ''}t{shape.taps}s{shape.stride}_r{tile_rows}"
+
+    def arguments(b: Any) -> list[Any]:
+        first = [] if tiling.pixel_tiles else [b.first[0]]
+        return [b.x, *first, b.weights, b.params, b.y, b.strip, b.geometry]
+
+    return Block(name, operands, meaning, function, arguments)
 
 
 def direct(view: LayerView, tiling: Tiling, lanes: int) -> Lowering:
