@@ -14,7 +14,10 @@ from stages.ir.graph import LayerView
 
 
 def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> Block:
-    """`rows` output rows from row first[0] on, or columns where tiles run along columns; all tiles of few rows."""
+    """Return the block of `rows` output rows, or columns where tiles run along columns.
+
+    It begins at row first[0]. All tiles of a few rows are one block.
+    """
     op, x, dtype = view.op, view.inputs[0], view.outputs[0].dtype
     shape, along_rows = tiling.shape, tiling.axis == "rows"
     row_axis, column_axis = (0, 1) if along_rows else (1, 0)

@@ -53,7 +53,10 @@ def swapped(view: LayerView) -> bool:
 
 
 def by_rows(view: LayerView, lanes: int) -> bool:
-    """Return whether depthwise3x3_rows_s8.S computes the layer: images of few rows, without padding above and below."""
+    """Return whether depthwise3x3_rows_s8.S computes the layer.
+
+    It computes images of few rows without padding above and below.
+    """
     top, left, bottom, right = view.op.padding
     if top or bottom or max(left, right) > 1 or view.op.out_channels % (4 * lanes):
         return False
@@ -61,7 +64,10 @@ def by_rows(view: LayerView, lanes: int) -> bool:
 
 
 def rows_cost(view: LayerView, lanes: int) -> float:
-    """Return the instructions by rows: 100 per call, 35 per group, 75 per row of a group, and its pixels."""
+    """Return the instructions by rows.
+
+    100 per call, 35 per group, 75 per row of a group, and those of its pixels.
+    """
     _, out_rows, out_columns, channels = view.outputs[0].shape
     groups = channels // (4 * lanes)
     more = 24 * is_split(view) + 7 * is_bounded(view) + 7 * (not rounds_once(view))
@@ -70,9 +76,9 @@ def rows_cost(view: LayerView, lanes: int) -> float:
 
 
 def strips_cost(view: LayerView, lanes: int) -> float:
-    """Return the instructions in strips: 110 per group, 480 per strip plus its rows, 500 per layer.
+    """Return the instructions in strips.
 
-    Kernel, input and output of a strip take 13 % less together than alone. A row of a strip takes 10 less where its
+    110 per group, 480 per strip plus its rows, 500 per layer. Kernel, input and output of a strip take 13 % less together than alone. A row of a strip takes 10 less where its
     four registers are rounded once. The last strip counts its existing columns only.
     """
     stride, channels = view.op.stride[0], view.op.out_channels
@@ -114,7 +120,10 @@ def group_channels(channels: int, lanes: int) -> list[list[int]]:
 
 
 def block_channels(view: LayerView, lanes: int) -> int:
-    """Return the channels of a block: a group, or all of a layer by rows whose channels are all rounded once."""
+    """Return the channels of a block.
+
+    A group, or all channels of a layer by rows that are all rounded once.
+    """
     in_rows = by_rows(view, lanes) and one_rounding_of(view, layer_arithmetic(view)).everywhere
     return int(view.op.out_channels if in_rows else min(4 * lanes, view.op.out_channels))
 

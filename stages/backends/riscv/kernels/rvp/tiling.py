@@ -177,7 +177,10 @@ class Tiling:
 
 
 def _pixel_tiles(view: LayerView, axis: Axis, shape: Shape, rows: int, lanes: int) -> int:
-    """Return the tiles along columns that one call computes: all of a few rows, if all are equal."""
+    """Return the tiles along columns that one call computes.
+
+    All of a few rows, if all are equal.
+    """
     channels = view.op.in_channels
     usable = channels == 3 or channels % (4 * lanes) == 0
     few = axis == "columns" and shape.out_columns <= FEW_ROWS and rows > 1 and not shape.out_rows % rows
