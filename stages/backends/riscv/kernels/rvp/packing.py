@@ -269,9 +269,9 @@ def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int
 
 
 def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return [3, channels]: a window row in the bytes of a word. Weights are [3, 3 or 4, channels].
+    """Return [3, channels]: a window row in the bytes of a word.
 
-    A missing fourth column is 0.
+    Weights are [3, 3 or 4, channels]. A missing fourth column is 0.
     """
     places = 8 * np.arange(weights.shape[1])[:, None]
     return ((weights & 0xFF) << places).sum(axis=1)

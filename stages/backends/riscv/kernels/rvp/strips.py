@@ -78,8 +78,9 @@ def rows_cost(view: LayerView, lanes: int) -> float:
 def strips_cost(view: LayerView, lanes: int) -> float:
     """Return the instructions in strips.
 
-    110 per group, 480 per strip plus its rows, 500 per layer. Kernel, input and output of a strip take 13 % less together than alone. A row of a strip takes 10 less where its
-    four registers are rounded once. The last strip counts its existing columns only.
+    110 per group, 480 per strip plus its rows, 500 per layer. Kernel, input and output of a strip take 13 % less
+    together than alone. A row of a strip takes 10 less where its four registers are rounded once. The last strip counts
+    its existing columns only.
     """
     stride, channels = view.op.stride[0], view.op.out_channels
     _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))
