@@ -237,6 +237,12 @@ def _few_rows() -> Iterator[Case]:
         if min(size) > 0:
             window = Window(size, kernel, (stride, stride), (above, left, above, right))
             yield case(f"few rows {window} of {depth}", draw, conv2d(draw, window, depth, 8), "windows")
+    shapes = product((*kernels, ((7, 7), 1)), range(2, 10), (1, 2, 3))
+    for number, ((kernel, stride), columns, rows) in enumerate(shapes):
+        draw = Draw(5500 + number, "int8")
+        size = ((rows - 1) * stride + kernel[0], (columns - 1) * stride + kernel[1])
+        window = Window(size, kernel, (stride, stride), (0, 0, 0, 0))
+        yield case(f"pixels as a tile {window}", draw, conv2d(draw, window, 3, 8), "windows")
 
 
 def _layouts() -> Iterator[Case]:
