@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 108  # of a line, less its indentation
 _INDENT = 12
+_LAST = ["    } else {", "        /* not reached: some layer can always make rows */", "    }"]
 _PUSHED = "pushed."  # the structure with the state of a group whose input the caller passes by rows
 
 
@@ -92,7 +93,7 @@ class _GroupC:
             return {
                 "fields": [],
                 "start": [*begin, "void *place;", "", *fills],
-                "body": [*body, *([] if alone else ["    }"]), "}", *self.result()],
+                "body": [*body, *([] if alone else _LAST), "}", *self.result()],
             }
         fields = [f"struct rows {name.removeprefix(_PUSHED)};" for name in rows]
         fields += [f"size_t {name.removeprefix(_PUSHED)};" for name in counts]

@@ -46,7 +46,7 @@ boards:
     memory: {rom: {origin: "0x08000000", length: 5K}, ram: {origin: "0x20000000", length: 9232}}
   small:
     like: nucleo-f446re
-    title: less RAM than rows for 2 % more instructions need
+    title: less RAM than rows need by default
     memory: {rom: {origin: "0x08000000", length: 512K}, ram: {origin: "0x20000000", length: 5888}}
   parts:
     core: cortex-m4
@@ -132,9 +132,11 @@ def test_figures_are_those_of_a_run_and_missing_bytes_those_of_the_linker(tmp_pa
     large_between = convolutions((1, 12, 12, 2), ("wide", (16, 1, 1, 2)), ("narrow", (2, 1, 1, 16)))
     (place.root / "images.tflite").write_bytes(large_between)
     images = "stages.tensorize.count=off"
-    small = measured("roomy,small", model="images.tflite", set=images)["small"]
+    rows = measured("roomy,small", model="images.tflite", set=images)
+    small, default = rows["small"], rows["roomy"].arena_bytes
     assert small.verdict == FITS and small.arena_limit is not None
-    assert small.arena_bytes is not None and small.arena_bytes <= small.arena_limit and (small.extra or 0) > 0.01
+    assert small.arena_bytes is not None and default is not None and (small.extra or 0) > 0.005
+    assert small.arena_bytes <= small.arena_limit < default
     limited = f"{images},memory.arena_limit={small.arena_limit}"
     assert measured("small", model="images.tflite", set=limited)["small"].ram_bytes == small.ram_bytes
     too_high = f"{images},memory.arena_limit={small.arena_limit + 4096}"
