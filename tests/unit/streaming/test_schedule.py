@@ -11,7 +11,7 @@ from stages.ir.graph import Graph
 from stages.lower.streaming.groups import BandCost, Group, GroupSearch
 from stages.lower.streaming.network import Described, RowNetwork
 from stages.lower.streaming.row_counts import in_phase
-from stages.lower.streaming.schedule import RowLayer, Schedule, _places, has_unread_rows, outline, simulate
+from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, _places, has_unread_rows, outline, simulate
 from stages.lower.streaming.window import RowWindow
 
 FILL = 5
@@ -51,9 +51,7 @@ class _Drawing:
             for name, height in self.height.items()
         }
         graph = SimpleNamespace(tensors=tensors, layers=self.layers, inputs=("x",), outputs=(x,))
-        overlaid = frozenset(
-            i for i, window in enumerate(self.windows) if window.stride == 1 and self.rng.random() < 0.8
-        )
+        overlaid = frozenset(i for i in range(len(self.windows)) if self.rng.random() < 0.8)
         network = RowNetwork(cast("Graph", graph), overlaid=overlaid, pushed=pushed, emitted=emitted)
         network.__dict__["windows"] = self.windows
         return network
@@ -327,3 +325,14 @@ def _most_scratch(group: Group, scratch: dict[tuple[int, int], int]) -> int:
     most = {x: max(scratch[x.index, rows] for rows in {x.rows, x.height % x.rows} - {0}) for x in layers}
     sums = [most.pop(x) for x in layers if x.window.accumulates]
     return sum(sums) + max(most.values(), default=0)
+
+
+def test_buffers_hold_fewer_rows_if_first_calls_are_in_phase() -> None:
+    """Windows of three rows, three rows per call: a call needs five rows, and no more are in memory."""
+    names = "xabcd"
+    window = RowWindow(size=3, padding=1, fill=FILL)
+    layers = tuple(RowLayer(i, window, (names[i],), names[i + 1], height=25, rows=3) for i in range(4))
+    padded = {name: RowTensor(name, 25, 1, 1, FILL, row_bytes=1, whole=name == "x") for name in names[:-1]}
+    tensors = padded | {"d": RowTensor("d", 25, 0, 0, FILL, row_bytes=1, whole=True)}
+    assert outline(layers, tensors).capacity == {"a": 7, "b": 7, "c": 7}
+    assert outline(in_phase(layers), tensors).capacity == {"a": 5, "b": 5, "c": 5}
