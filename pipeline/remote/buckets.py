@@ -1,6 +1,6 @@
 """Remote stores in buckets, s3:// and gs://: HTTP requests signed by vendors' libraries.
 
-The libraries find credentials and sign URLs, but transfer no data: the limits of pipeline.remote.exchange apply.
+The libraries find credentials and sign URLs, but transfer no data: the limits of pipeline.remote.http apply.
 """
 
 import os

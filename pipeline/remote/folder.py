@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.remote.exchange import BLOCK, current
 from pipeline.remote.settings import RemoteSettings
-from pipeline.remote.transport import Denied, RemoteError
+from pipeline.remote.transport import BLOCK, Denied, RemoteError
 from stages.support.system.regular_file import open_regular
 
 
@@ -53,7 +52,6 @@ class FolderTransport:
                 with partial_file.open("xb") as stream:
                     for block in blocks(content):
                         stream.write(block)
-                        current().moved(len(block))
                 partial_file.replace(place)
             except BaseException:
                 with contextlib.suppress(OSError):

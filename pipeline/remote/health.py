@@ -10,41 +10,17 @@ import threading
 import time
 from collections.abc import Callable
 
-from pipeline.remote.exchange import FAST, SECONDS, SLOW_SECONDS, STEP
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError, Unusable
 from stages.support.messages import escape
 
 # Consecutive failures until the store is disabled.
 MOST_FAILURES = 3
-# Seconds that a run waits at most: the time of exchanges beyond FREE_SECONDS each and beyond the time of their bytes at
-# SLOWEST bytes per second. A second limit is SLOW_SECONDS, with FAST and without free seconds: for slow links.
-MOST_WAITING = 30.0
-SLOWEST = STEP / SECONDS
-FREE_SECONDS = 1.0
 # Seconds after which a long-lived process tries a disabled store again.
 _REST = 60.0
 
 _known: dict[RemoteSettings, Health] = {}
 _lock = threading.Lock()
-
-
-class _WaitingTime:
-    """Waiting time of exchanges in seconds. Simultaneous exchanges count once.
-
-    Does not count `free` seconds per exchange, and the time of its bytes at `rate` per second.
-    """
-
-    def __init__(self, most: float, rate: float, free: float) -> None:
-        self.most, self._rate, self._free = most, rate, free
-        self.seconds = self._until = 0.0
-
-    def add(self, began: float, ended: float, moved: int) -> None:
-        """Add an exchange."""
-        since = max(began + self._free + moved / self._rate, self._until)
-        if ended > since:
-            self.seconds += ended - since
-            self._until = ended
 
 
 class Health:
@@ -57,7 +33,6 @@ class Health:
         self._failures = 0
         self._warned: set[str] = set()
         self._failed_at = 0.0
-        self._waited = [_WaitingTime(MOST_WAITING, SLOWEST, FREE_SECONDS), _WaitingTime(SLOW_SECONDS, FAST, 0.0)]
         self.reads = not settings.wrong
         self.writes = not settings.wrong and not settings.read_only
         if settings.wrong:
@@ -94,21 +69,6 @@ class Health:
         """Raise RemoteError if the store is disabled."""
         if not (self.reads or self.writes):
             raise RemoteError("it is disabled after failures")
-
-    def spent(self, began: float, ended: float, moved: int) -> None:
-        """Note the start and end of an exchange (time.monotonic()) and its bytes."""
-        with self._lock:
-            for limit in self._waited:
-                limit.add(began, ended, moved)
-            exceeded = [limit for limit in self._waited if limit.seconds > limit.most]
-            if not exceeded or not (self.reads or self.writes):
-                return
-            self._failed_at = ended
-            self.reads = self.writes = False
-        text = (
-            f"the remote store {self._settings.shown} is slow: the run waited {exceeded[0].seconds:.0f} seconds for it"
-        )
-        self.warn("failed", f"{text} and continues without it")
 
     @property
     def can_retry(self) -> bool:

@@ -1,21 +1,29 @@
 """A remote store over HTTP, Bazel's cache protocol: GET, HEAD, PUT of `ac/…` and `cas/…`."""
 
 import base64
+import ssl
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import urllib3
-from urllib3.exceptions import MaxRetryError, ProtocolError, SSLError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    MaxRetryError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ProxyError,
+    ReadTimeoutError,
+    SSLError,
+)
 
-from pipeline.remote.exchange import BLOCK, Exchange, current
 from pipeline.remote.settings import RemoteSettings
-from pipeline.remote.sockets import limited, tls_context
-from pipeline.remote.transport import Denied, RemoteError, Unusable
+from pipeline.remote.transport import BLOCK, CONNECT, SECONDS, Denied, RemoteError, Unusable
 
 _NONE = (404, 410)
 _DENIED = (401, 403, 405, 407)
@@ -32,19 +40,20 @@ class HttpTransport:
         self._url = settings.url
         self._headers = {"User-Agent": "firmline", "Accept-Encoding": "identity", **_authorization(settings)}
         with _convert_errors():
-            context = tls_context(certificates)
+            context = ssl.create_default_context(cafile=certificates)
         options: dict[str, Any] = {
             "maxsize": _CONNECTIONS,
             "ssl_context": context,
+            "timeout": urllib3.Timeout(connect=CONNECT, read=SECONDS),
             # A server may close a kept connection just when the next request is sent: retry once.
             "retries": urllib3.Retry(total=5, connect=0, read=1, status=0, other=0, redirect=5),
         }
         parts = urlsplit(settings.url)
         proxy = urllib.request.getproxies().get(parts.scheme)
         if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
-            self._pool = limited(_proxy_manager(proxy, parts.scheme, options))
+            self._pool = _proxy_manager(proxy, parts.scheme, options)
         else:
-            self._pool = limited(urllib3.PoolManager(**options))
+            self._pool = urllib3.PoolManager(**options)
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
         """See Transport."""
@@ -52,7 +61,6 @@ class HttpTransport:
             if response.status in _NONE:
                 return False
             _check(response.status)
-            current().expect_object()
             while True:
                 with _convert_errors():
                     # Available bytes only, without decoding: compressed data may expand without limit.
@@ -95,10 +103,7 @@ class HttpTransport:
             with self._response("PUT", name, body=content, size=len(content)) as response:
                 return int(response.status)
         size = content.stat().st_size
-        with (
-            content.open("rb") as stream,
-            self._response("PUT", name, body=_CountingReader(stream), size=size) as response,
-        ):
+        with content.open("rb") as stream, self._response("PUT", name, body=stream, size=size) as response:
             return int(response.status)
 
     @contextmanager
@@ -111,22 +116,8 @@ class HttpTransport:
         with closing(response):
             yield response
             with _convert_errors():
-                response.drain_conn()
-
-
-class _CountingReader:
-    """A file that counts sent bytes; `tell` and `seek` are for redirections."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._exchange: Exchange = current()
-        self.tell, self.seek = stream.tell, stream.seek
-
-    def read(self, size: int) -> bytes:
-        """Read and count bytes."""
-        block = self._stream.read(size)
-        self._exchange.moved(len(block))
-        return block
+                # A connection can be reused if its answer has ended. A long error page is not read to its end.
+                response.read(BLOCK, decode_content=False)
 
 
 @contextmanager
@@ -174,11 +165,21 @@ def _reason(error: Exception) -> str:
     """Return in a few words why there is no answer."""
     while isinstance(error, MaxRetryError) and error.reason is not None:
         error = error.reason
+    if isinstance(error, ProxyError):
+        return f"its proxy: {_reason(error.original_error)}"
     if isinstance(error, SSLError):
         return f"no secure connection: {error}"
     if isinstance(error, UnicodeError) or (isinstance(error, ValueError) and "header" in str(error)):
         # Python's message contains the header's value: a credential.
         return "a credential has a character that is not allowed in a header"
+    if isinstance(error, NameResolutionError):
+        return "host name not found"
+    if isinstance(error, NewConnectionError):
+        return str(getattr(error.__cause__, "strerror", None) or "no connection").lower()
+    if isinstance(error, ConnectTimeoutError):
+        return f"no connection within {CONNECT:g} seconds"
+    if isinstance(error, (ReadTimeoutError, TimeoutError)):
+        return f"no answer within {SECONDS:g} seconds"
     if isinstance(error, ProtocolError):
         return "the connection was closed"
     return f"{type(error).__name__}: {error}"

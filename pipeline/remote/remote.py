@@ -12,6 +12,7 @@ import hashlib
 import secrets
 import shutil
 import threading
+import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -23,17 +24,18 @@ from pipeline.artifacts.manifest import LOG, MANIFEST, MOST_BYTES, ORIGIN, parse
 from pipeline.artifacts.store import MOST_LOG, Artifact, Store
 from pipeline.errors import PipelineError
 from pipeline.remote.entry import MOST_FILES, Blob, agrees, files_of, read_entry, write_entry
-from pipeline.remote.exchange import LimitedTransport
 from pipeline.remote.health import Health, health_of
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.traffic import Traffic
-from pipeline.remote.transport import RemoteError, Transport
+from pipeline.remote.transport import SECONDS, RemoteError, Transport
 from stages.support.system.path_below import path_below
 
 # Threads that fetch an artifact's files, and that send artifacts.
 _FETCHING, _SENDING = 8, 4
 # The most bytes of an entry.
 _MOST_ENTRY = 4 << 20
+# Bytes per second that an object needs after its first SECONDS.
+_SLOWEST = 10_000
 _PROBE = b"firmline\n"
 # Outcomes of sending or querying an artifact.
 SENT, THERE, LACKING, GONE, FAILED = "sent", "there", "lacking", "gone", "failed"
@@ -71,8 +73,14 @@ class Remote:
         self._damaged: dict[str, bool] = {}
 
     @cached_property
-    def _transport(self) -> LimitedTransport:
-        return LimitedTransport(self._open_transport(self.settings), self._health.check, self._health.spent)
+    def _opened(self) -> Transport:
+        return self._open_transport(self.settings)
+
+    @property
+    def _transport(self) -> Transport:
+        """The transport. Raises RemoteError if it is disabled or cannot be opened."""
+        self._health.check()
+        return self._opened
 
     @cached_property
     def _fetchers(self) -> ThreadPoolExecutor:
@@ -298,24 +306,27 @@ class Remote:
         if blob is not None and blob.size > most:
             raise _Altered(name)
         parts: list[bytes] = []
-        exists = self._read(name, parts.append, most if blob is None else blob.size, blob, is_small=True)
+        exists = self._read(name, parts.append, most if blob is None else blob.size, blob)
         return b"".join(parts) if exists else None
 
-    def _read(
-        self, name: str, take: Callable[[bytes], object], most: int, blob: Blob | None, *, is_small: bool = False
-    ) -> bool:
-        """Pass an object's bytes to `take`, verified against `blob`; False if it is missing."""
-        digest, size = hashlib.sha256(), 0
+    def _read(self, name: str, take: Callable[[bytes], object], most: int, blob: Blob | None) -> bool:
+        """Pass an object's bytes to `take`, verified against `blob`; False if it is missing.
+
+        Raises _Altered for more than `most` bytes, RemoteError for an object that comes too slowly.
+        """
+        digest, size, began = hashlib.sha256(), 0, time.monotonic()
 
         def checked(block: bytes) -> None:
             nonlocal size
             size += len(block)
             if size > most:
                 raise _Altered(name)
+            if time.monotonic() - began > SECONDS + size / _SLOWEST:
+                raise RemoteError(f"slower than {_SLOWEST:,} bytes per second")
             digest.update(block)
             take(block)
 
-        if not self._transport.read(name, checked, most, is_small=is_small):
+        if not self._transport.read(name, checked):
             return False
         if blob is not None and (digest.hexdigest(), size) != (blob.sha256, blob.size):
             raise _Altered(name)

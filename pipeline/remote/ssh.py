@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 import paramiko
 
-from pipeline.remote.exchange import current
 from pipeline.remote.folder import blocks
 from pipeline.remote.settings import RemoteSettings
-from pipeline.remote.transport import Denied, RemoteError, Unusable
+from pipeline.remote.transport import SECONDS, Denied, RemoteError, Unusable
 
 # Used in addition to ~/.ssh/known_hosts.
 _SYSTEM = "/etc/ssh/ssh_known_hosts"
@@ -36,36 +35,37 @@ class SshTransport:
         self._files: paramiko.SFTPClient | None = None
         self._folders: set[str] = set()
         # A connection of paramiko handles one request at a time.
-        self.connection_lock = threading.Lock()
+        self._lock = threading.Lock()
 
-    def abort(self) -> None:
-        """Close the connection; the next exchange opens a new one."""
+    def _disconnect(self) -> None:
+        """Close the connection; the next request opens a new one."""
         client, self._client, self._files = self._client, None, None
         if client is not None:
             client.close()
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
         """See Transport."""
-        with self._convert_errors():
+        with self._lock:
+            with self._convert_errors():
+                try:
+                    stream = self._sftp().open(f"{self._root}/{name}", "rb")
+                except FileNotFoundError:
+                    return False
             try:
-                stream = self._sftp().open(f"{self._root}/{name}", "rb")
-            except FileNotFoundError:
-                return False
-        try:
-            while True:
-                with self._convert_errors():
-                    block = stream.read(_REQUEST)
-                if not block:
-                    return True
-                take(block)
-        finally:
-            # The file is complete, or an exception is already raised.
-            with contextlib.suppress(Exception):
-                stream.close()
+                while True:
+                    with self._convert_errors():
+                        block = stream.read(_REQUEST)
+                    if not block:
+                        return True
+                    take(block)
+            finally:
+                # The file is complete, or an exception is already raised.
+                with contextlib.suppress(Exception):
+                    stream.close()
 
     def has(self, name: str, size: int | None = None) -> bool:
         """See Transport."""
-        with self._convert_errors():
+        with self._lock, self._convert_errors():
             try:
                 info = self._sftp().stat(f"{self._root}/{name}")
             except FileNotFoundError:
@@ -77,7 +77,7 @@ class SshTransport:
         """See Transport."""
         place = f"{self._root}/{name}"
         partial_file = f"{place}.{uuid.uuid4().hex}.part"
-        with self._convert_errors():
+        with self._lock, self._convert_errors():
             files = self._sftp()
             self._make_folder(place.rpartition("/")[0])
             try:
@@ -85,7 +85,6 @@ class SshTransport:
                     stream.set_pipelined(True)
                     for block in blocks(content):
                         stream.write(block)
-                        current().moved(len(block))
                 files.posix_rename(partial_file, place)
             except Exception:
                 with contextlib.suppress(Exception):
@@ -114,17 +113,16 @@ class SshTransport:
             with contextlib.suppress(OSError):
                 client.load_system_host_keys(_SYSTEM)
             client.set_missing_host_key_policy(_Refuse())
-            # Each step has its own timeout in paramiko; the exchange limits all of them.
             steps = ("timeout", "banner_timeout", "auth_timeout", "channel_timeout")
-            timeouts = dict.fromkeys(steps, current().step_timeout() + 1)
             client.connect(
                 parts.hostname or "",
                 port=parts.port or paramiko.config.SSH_PORT,
                 username=self._settings.user or None,
                 password=self._settings.password or None,
-                **timeouts,
+                **dict.fromkeys(steps, SECONDS),
             )
             self._files = client.open_sftp()
+            self._files.get_channel().settimeout(SECONDS)
         return self._files
 
     @contextmanager
@@ -133,17 +131,17 @@ class SshTransport:
         try:
             yield
         except RemoteError:
-            self.abort()
+            self._disconnect()
             raise
         except paramiko.BadHostKeyException as error:
-            self.abort()
+            self._disconnect()
             what = f"the host key of {error.hostname} ({error.key.fingerprint}) differs from ~/.ssh/known_hosts"
             raise Unusable(f"{what}; the machine was reinstalled, or is another one") from error
         except (PermissionError, paramiko.AuthenticationException) as error:
             raise Denied(_first_line(error)) from error
         except Exception as error:
             if not isinstance(error, OSError) or isinstance(error, (ConnectionError, TimeoutError)):
-                self.abort()
+                self._disconnect()
             raise RemoteError(_first_line(error)) from error
 
 

@@ -7,6 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+# Timeouts in seconds: of a connection, and of each step of a transfer.
+CONNECT, SECONDS = 3.0, 10.0
+# Bytes per read or write.
+BLOCK = 1 << 16
+
 
 class RemoteError(Exception):
     """A remote store failed; the message is short and without credentials."""
@@ -23,7 +28,7 @@ class Unusable(RemoteError):
 class Transport(Protocol):
     """A remote store. Methods may be called from several threads; all raise RemoteError.
 
-    They run within an exchange (pipeline.remote.exchange), which limits time and bytes.
+    Each step of a transfer takes at most SECONDS. Callers limit the bytes and the time of a whole object.
     """
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:

@@ -13,8 +13,6 @@ from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.store import Artifact
 from pipeline.remote import health
 from pipeline.remote.entry import Blob, read_entry, write_entry
-from pipeline.remote.exchange import LimitedTransport
-from pipeline.remote.transport import Transport
 from tests.support.servers import NGINX, nginx
 from tests.unit.pipeline.conftest import FakeProject
 
@@ -114,11 +112,6 @@ def found_elsewhere(
     (server.data / "ac" / key).write_bytes(write_entry(entry))
     with project.workspace() as workspace:
         return workspace.find(key)
-
-
-def bounded(transport: Transport) -> LimitedTransport:
-    """A transport with the limits of its exchanges, and no memory of what they took."""
-    return LimitedTransport(transport, lambda: None, lambda *_: None)
 
 
 ALL = ("import", "emit", "compile", "report")
