@@ -79,7 +79,6 @@ def build_report(
     None or empty. Instructions are for the first inference; `minimum` and `maximum` are over all inferences.
     They differ slightly because some kernels, such as softmax, have data-dependent paths.
     """
-    from stages.ir.graph import Graph
     from stages.report.blocked_by_layout import blocked_by_layout
 
     graph = Graph.load(Path(artifacts["quantize"]))
@@ -87,29 +86,15 @@ def build_report(
     import_facts = readers["import"]("import.json")
     model = readers["emit"]("model.json")
     tensorized = readers["tensorize"]("plan.json")
-    plan = {entry["index"]: entry for entry in tensorized["layers"]}
-    rows = rows_by_layer(tensorized)
     sizes = readers["compile"]("sizes.json") if "compile" in readers else {}
     counts = readers["simulate"]("counts.json") if "simulate" in readers else {"inferences": []}
     verified = readers["verify"]("verify.json") if "verify" in readers else None
     quantized = readers["ptq"]("ptq.json") if "ptq" in readers else None
 
     counted = target_fields["counter"] != "none"
-    inferences = counts["inferences"]
-    totals = [inference["total"] for inference in inferences]
-    layers = [
-        {
-            **layer,
-            "instructions": inferences[0]["layers"][position] if counted and inferences else None,
-            "estimated_cycles": of_layer(counts, position),
-            "why": plan.get(layer["index"], {}).get("why"),
-            "cost_source": plan.get(layer["index"], {}).get("cost_source", ""),
-            "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
-            "distance": plan.get(layer["index"], {}).get("distance"),
-            "rows": rows.get(layer["index"]),
-        }
-        for position, layer in enumerate(model["layers"])
-    ]
+    totals = [inference["total"] for inference in counts["inferences"]]
+    known = totals if counted else []
+    layers = _layers(model, tensorized, counts, counted)
     laid_out = Graph.load(Path(artifacts["tensorize"]), constants=False)
     measured = cycles(counts, tensorized, target_fields)
     report = {
@@ -138,22 +123,11 @@ def build_report(
         "streaming": streaming(tensorized),
         "audio": None,
         "instructions": {
-            "total": totals[0] if counted and totals else None,
-            "minimum": min(totals) if counted and totals else None,
-            "maximum": max(totals) if counted and totals else None,
+            "total": known[0] if known else None,
+            "minimum": min(known, default=None),
+            "maximum": max(known, default=None),
         },
-        "memory": {
-            "arena_bytes": model["arena_bytes"],
-            **({"state_bytes": model["state"]["bytes"]} if "state" in model else {}),
-            # Without a counter the program runs on the host, and sanitizers dominate its size.
-            "rom_bytes": sizes.get("rom_bytes") if counted else None,
-            "ram_bytes": ram_bytes(sizes, counts) if counted else None,
-            "stack_bytes": counts.get("stack_bytes"),
-            "weights_bytes": model["weights_bytes"],
-            "model_rom_bytes": sizes.get("model_rom_bytes") if counted else None,
-            "regions": sizes.get("regions", []),
-            "blocks": [{key: block[key] for key in _BLOCK} for block in sizes.get("blocks", [])],
-        },
+        "memory": _memory(model, sizes, counts, counted),
         "layers": layers,
         "parts": parts(import_facts.get("parts", ()), layers),
         "arena": _in_regions("arena", model["arena"], sizes.get("blocks", [])),
@@ -171,14 +145,55 @@ def build_report(
         ],
         "symbols": sizes.get("symbols", []),
     }
-    regions = {name: region for name, region in (target_fields["memory"] or {}).items() if isinstance(region, dict)}
-    regions = {name: region for name, region in regions.items() if "speed" in region}
     if audio is not None:
         steps = [at for file in audio["files"] for at in range(file["first"], file["first"] + file["steps"])]
         report["audio"] = {**audio, "load": load(report, [totals[at] for at in steps], audio["step_seconds"], clock)}
         report["warnings"] += [*audio["warnings"], *overload(report["audio"]["load"], audio["step_seconds"])]
+    regions = {
+        name: region
+        for name, region in (target_fields["memory"] or {}).items()
+        if isinstance(region, dict) and "speed" in region
+    }
     ruled = frozenset((block["region"], block["part"]) for block in model.get("blocks", ()) if block.get("rules"))
     return {**report, "advice": advise(Facts(report, tensorized, laid_out, graph, regions, ruled))}
+
+
+def _layers(
+    model: dict[str, Any], tensorized: dict[str, Any], counts: dict[str, Any], counted: bool
+) -> list[dict[str, Any]]:
+    """Return the layers of model.json with their counts and the reasons for their kernels."""
+    plan = {entry["index"]: entry for entry in tensorized["layers"]}
+    rows = rows_by_layer(tensorized)
+    first = counts["inferences"][0]["layers"] if counted and counts["inferences"] else None
+    return [
+        {
+            **layer,
+            "instructions": first[position] if first else None,
+            "estimated_cycles": of_layer(counts, position),
+            "why": plan.get(layer["index"], {}).get("why"),
+            "cost_source": plan.get(layer["index"], {}).get("cost_source", ""),
+            "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
+            "distance": plan.get(layer["index"], {}).get("distance"),
+            "rows": rows.get(layer["index"]),
+        }
+        for position, layer in enumerate(model["layers"])
+    ]
+
+
+def _memory(model: dict[str, Any], sizes: dict[str, Any], counts: dict[str, Any], counted: bool) -> dict[str, Any]:
+    """Return the bytes of RAM and ROM, with the memory map."""
+    return {
+        "arena_bytes": model["arena_bytes"],
+        **({"state_bytes": model["state"]["bytes"]} if "state" in model else {}),
+        # Without a counter the program runs on the host, and sanitizers dominate its size.
+        "rom_bytes": sizes.get("rom_bytes") if counted else None,
+        "ram_bytes": ram_bytes(sizes, counts) if counted else None,
+        "stack_bytes": counts.get("stack_bytes"),
+        "weights_bytes": model["weights_bytes"],
+        "model_rom_bytes": sizes.get("model_rom_bytes") if counted else None,
+        "regions": sizes.get("regions", []),
+        "blocks": [{key: block[key] for key in _BLOCK} for block in sizes.get("blocks", [])],
+    }
 
 
 def _accuracy_warnings(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Iterator[str]:
