@@ -317,7 +317,7 @@ def _bands() -> Iterator[Case]:
         yield case(name, draw, layer, "layouts", "windows")
     # Few rows of outputs, padded at the sides: kernels may leave out what pays for many rows.
     planes = grid(("NHCW",), (4, 5, 6, 7, 9, 12, 14, 16), (0,), ("NHCW", "NHWC", "NCHW"), (False, True), (False, True))
-    pixels = grid(("NHWC",), (1, 5, 9), (1, 2, 3), ("NHWC",), (False, True), (False, True))
+    pixels = grid(("NHWC",), (1, 5, 9, 16), (1, 2, 3), ("NHWC",), (False, True), (False, True))
     for number, (read, columns, rows, written, cut, long) in enumerate((*planes, *pixels)):
         draw, stride = Draw(4400 + number, "int8"), 2 if columns % 2 == 0 and number % 3 else 1
         more = rows - 1 if rows else stride * (number // 3 % 2)

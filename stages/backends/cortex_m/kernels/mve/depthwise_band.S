@@ -1,18 +1,20 @@
-/* Depthwise 3x3 of stride 1 on one to three rows of outputs of an NHWC image of int8. Armv8.1-M with MVE (integer).
+/* Depthwise 3x3 on one to three rows of outputs (stride 2: one or two) of an NHWC image of int8. Armv8.1-M with MVE (integer).
  *
- *   void mve_depthwise_band_r<1|2|3>(const int8_t *x, const int32_t *constants, int8_t *y, const int16_t *places, int8_t *strips,
- *                                    const int32_t *fields);
+ *   void mve_depthwise_band_r<1|2|3>[_s2][_clipped](const int8_t *x, const int32_t *constants, int8_t *y, const int16_t *places,
+ *                                                   int8_t *strips, const int32_t *fields);
  *
- *   x          two rows more than outputs; beside the image is one column of padding
- *   constants  for each channel bias, multiplier, rounder (mode exact of rounding.py), and 16 bytes of weights in the order of a strip
+ *   x          all rows of the windows; padding only beside them
+ *   constants  for each channel nine weights and three zeros, bias, multiplier, rounder (mode exact of rounding.py)
  *   y          may be x: eight channels are copied before their results
- *   places     for eight windows at a time the bytes from y, in the order w0, w4, w1, w5 ...; -1: no output
- *   strips     [8][width + 2][5]: for eight channels the bytes of all columns; the vectors after the last windows are read too
- *   fields     the C structure mve_depthwise_band: width, pixel (channels), windows, pitch (bytes of a strip), groups (of eight
- *              channels), zero_point, low, high, fill (the zero point of x)
+ *   places     16 bytes: the numbers of the weights in the order of a strip, 9 for none; then for eight windows at a time the bytes
+ *              from y, in the order w0, w4, w1, w5 ...; -1: no output
+ *   strips     [8][columns][lines]: for eight channels the bytes of all columns; the vectors after the last windows are read too
+ *   fields     the C structure mve_depthwise_band: width (pixels of a row that are read), pixel (channels), windows, pitch (bytes
+ *              of a strip), groups (of eight channels), zero_point, low, high, fill (the zero point of x), inside (the byte of the
+ *              first pixel in a strip), row (bytes of x); low and high are for _clipped, others saturate
  *
- * All windows of a band are bytes of one vector: row r of column c begins at byte 5 c + r, and weights in between are zero. So a window
- * takes two instructions, and eight results fill a vector although rows are short. Copying takes 3 for eight bytes.
+ * A window is one vector: row r of column c begins at byte stride * (lines c + r), and weights in between are zero. So a window takes
+ * two instructions, and eight results fill a vector although rows are short. Copying takes 3 for eight bytes.
  */
 #include "mve_asm.h"
 
@@ -31,7 +33,7 @@
 #define FRAME 48
 #define ARGUMENTS (FRAME + 64 + 36)    /* the fifth; d8-d15 and nine core registers are saved */
 #define FIELD_FILL 32
-#define LINES 5
+#define FIELD_ROW 40
 
 .macro copy_pixel lines, step
     vldrb.u16 q0, [r0]
@@ -40,7 +42,7 @@
 .endm
 
 .macro window sum, number, rows
-    vldrb.8 q0, [r1, #(\number / \rows * LINES + \number % \rows)]
+    vldrb.8 q0, [r1, #((\number / \rows * lines + \number % \rows) * step)]
     vmladav.s8 \sum, q0, q7
 .endm
 
@@ -68,23 +70,33 @@
     vldrw.32 q6, [r3], #16
     vqmovnt.s32 q1, q2
     vqadd.s16 q1, q1, r12
+    .if clipped
     vmax.s16 q1, q1, q4
     vmin.s16 q1, q1, q5
+    .else
+    vqmovnb.s16 q1, q1
+    .endif
     vpt.s16 ge, q6, zr
     vstrbt.16 q1, [r8, q6]
     subs r5, r5, #8
     ble.w 6f
 .endm
 
-.macro band rows
-    function mve_depthwise_band_r\rows
+.macro band name, rows, stride, is_clipped
+    .set clipped, \is_clipped
+    .set step, \stride
+    .set lines, (\rows - 1) * step + 3
+    function \name
     push {r4-r11, lr}
     vpush {d8-d15}
     sub sp, sp, #FRAME
+    str r0, [sp, #X]
     str r1, [sp, #CONSTANTS]
+    str r3, [sp, #PLACES]
     mov r8, r2
     ldrd r1, r12, [sp, #ARGUMENTS]     /* and fields */
-    ldr r2, [r12, #FIELD_FILL]
+    ldrd r2, r3, [r12, #FIELD_FILL]    /* and inside */
+    ldr r0, [r12, #FIELD_ROW]
     ldm r12, {r4-r7, r9-r12}
     vdup.8 q0, r2
     vdup.16 q4, r11
@@ -92,14 +104,12 @@
     mov r12, r10
     lsl r2, r7, #3
     add r10, r1, r2
-    add r11, r1, #LINES
-    strd r0, r11, [sp, #X]             /* and INSIDE */
-    mul r0, r4, r5
-    strd r4, r0, [sp, #WIDTH]          /* and ROW */
-    movs r4, #(\rows + 1)
-    mls r0, r0, r4, r5
-    str r0, [sp, #BACK]
-    strd r3, r6, [sp, #PLACES]         /* and WINDOWS */
+    add r3, r3, r1
+    strd r3, r4, [sp, #INSIDE]         /* and WIDTH */
+    movs r4, #(lines - 1)
+    mls r5, r0, r4, r5
+    strd r0, r5, [sp, #ROW]            /* and BACK */
+    str r6, [sp, #WINDOWS]
     strd r7, r10, [sp, #PITCH]         /* and STRIPS_END */
     strd r1, r9, [sp, #STRIPS]         /* and GROUPS */
     movs r4, #0
@@ -116,45 +126,46 @@
     movs r5, #1
     vadd.i16 q6, q3, r5
     vadd.i16 q7, q6, r5
-    .if \rows > 1
+    .if lines > 3
     vadd.i16 q1, q7, r5
     .endif
-    .if \rows > 2
+    .if lines > 4
     vadd.i16 q2, q1, r5
     .endif
     dls lr, r2
 3:  copy_pixel q3, r3
     copy_pixel q6, r3
-    .if \rows == 1
+    .if lines == 3
     copy_pixel q7, r4
     .else
     copy_pixel q7, r3
-    .if \rows == 2
+    .if lines == 4
     copy_pixel q1, r4
     .else
     copy_pixel q1, r3
     copy_pixel q2, r4
     .endif
     .endif
-    adds r1, r1, #LINES
+    adds r1, r1, #lines
     le lr, 3b
     ldr lr, [sp, #CONSTANTS]
     ldr r7, [sp, #STRIPS]
 
     /* A channel. */
-4:  ldm lr!, {r9-r11}
-    vldrw.32 q7, [lr], #16
+4:  ldrd r3, r5, [sp, #PLACES]         /* and WINDOWS */
+    vldrb.8 q6, [r3], #16
+    vldrb.u8 q7, [lr, q6]
+    ldm lr!, {r0, r2, r4, r9-r11}
     mov r1, r7
-    ldrd r3, r5, [sp, #PLACES]         /* and WINDOWS */
 5:  eight_windows 0, \rows
     .if \rows == 3
     eight_windows 8, 3
     eight_windows 16, 3
     .endif
     .if \rows == 2
-    adds r1, r1, #(4 * LINES)
+    adds r1, r1, #(4 * lines * step)
     .else
-    adds r1, r1, #(8 * LINES)
+    adds r1, r1, #(8 * lines * step)
     .endif
     b.w 5b
 6:  ldrd r0, r4, [sp, #PITCH]          /* and STRIPS_END */
@@ -170,9 +181,17 @@
     add sp, sp, #FRAME
     vpop {d8-d15}
     pop {r4-r11, pc}
-    end_function mve_depthwise_band_r\rows
+    end_function \name
 .endm
 
-    band 1
-    band 2
-    band 3
+    .macro with_clipped name, rows, stride
+    band \name, \rows, \stride, 0
+    band \name\()_clipped, \rows, \stride, 1
+    .endm
+
+    .irp rows, 1, 2, 3
+    with_clipped mve_depthwise_band_r\rows, \rows, 1
+    .endr
+    .irp rows, 1, 2
+    with_clipped mve_depthwise_band_r\rows\()_s2, \rows, 2
+    .endr

@@ -133,6 +133,14 @@ class Strips:
         """Whether a function requantizes in mode exact of rounding.py."""
         return self.step in STEPS and self.parts == 1 and self.chunks == 1
 
+    @property
+    def _copied_rows(self) -> int:
+        """Rows of the image that are copied into the strips."""
+        if self.dilation[0] > 1:
+            return self.out[0] * self.kernel[0]
+        rows = (self.out[0] - 1) * self.stride[0] + self.kernel[0] - self.pair(self.view.op.padding)[0]
+        return min(self.size[0], rows)
+
     def cost(self, mode: str = "") -> float:
         """Return instructions, from counts, by mode of rounding.py ('': exact where possible).
 
@@ -151,7 +159,7 @@ class Strips:
             row = 23.0 + eights * eight + (0 if not rest else eight + 5 if rest > 4 else eight / 2 + 5)
         if mode == "shifted":
             row += width * 2
-        copies = height * (self.stride[0] if self.dilation[0] == 1 else self.kernel[0])
+        copies = self._copied_rows
         pixels = self.size[1] if self.dilation[1] == 1 else width * self.kernel[1]
         groups = -(-op.in_channels // GROUP)
         if self.shared:

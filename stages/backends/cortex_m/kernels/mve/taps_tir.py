@@ -96,18 +96,18 @@ def depthwise_band(view: LayerView) -> Lowering:
 
     def meaning(b: Any) -> None:
         with loop(("c", channels), ("row", rows), ("column", columns)) as (c, row, column):
-            store(b.acc, b.constants[c, 0], 0)
+            store(b.acc, b.constants[c, 3], 0)
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
-                at = kx * band.LINES + ky
-                weight = byte(b.constants[c, 3 + T.truncdiv(at, 4)], T.truncmod(at, 4))
+                at = ky * 3 + kx
+                weight = byte(b.constants[c, T.truncdiv(at, 4)], T.truncmod(at, 4))
                 store(b.acc, b.acc[0] + activation(view, b.x, (row, column), (ky, kx), c, 0) * weight, 0)
-            scaled = requantize(b.acc[0], b.constants[c, 1], b.constants[c, 2], "exact")
+            scaled = requantize(b.acc[0], b.constants[c, 4], b.constants[c, 5], "exact")
             store(b.y, output(view, scaled), row, column, c)
 
     operands = (
         Operand("x", x.shape[1:], x.dtype),
         Operand("constants", (channels, band.WORDS), "int32"),
-        Operand("places", (-(-rows * columns // 8) * 8,), "int16"),
+        Operand("places", (band.HEAD + -(-rows * columns // 8) * 8,), "int16"),
         Operand("fields", band.FIELDS.shape, "int32"),
         Operand("y", y.shape[1:], y.dtype, "w"),
         Operand("strips", (band.strip_bytes(view),), "int8", "w"),
