@@ -83,6 +83,7 @@ class _GroupC:
         fills = [line for name in buffers for line in self._filled(name)] + self._cleared_sums()
         rows = {self.variable[name]: f"{{{self._initial(name)}}}" for name in buffers}
         body = [f"while ({self.unfinished()}) {{"]
+        declared = [] if self.group.layers[0] is self.group.sums else ["void *place;"]
         alone = self.group.layers[0] if len(self.group.layers) == 1 and not self.group.pushed else None
         for position, layer in enumerate(reversed(self.group.layers)):
             lines = self._called(layer) if layer is alone else self._branch(layer, first=position == 0)
@@ -92,7 +93,7 @@ class _GroupC:
             begin += [f"size_t {name} = {value}u;" for name, value in counts.items()]
             return {
                 "fields": [],
-                "start": [*begin, "void *place;", "", *fills],
+                "start": [*begin, *declared, "", *fills],
                 "body": [*body, *([] if alone else _LAST), "}", *self.result()],
             }
         fields = [f"struct rows {name.removeprefix(_PUSHED)};" for name in rows]
@@ -100,11 +101,10 @@ class _GroupC:
         begin = [f"{name} = (struct rows){value};" for name, value in rows.items()]
         begin += [f"{name} = {value}u;" for name, value in counts.items()]
         body += ["    " + line for line in self._padded_input()]
-        declared = [] if self.group.layers[0] is self.group.sums else ["void *place;", ""]
         return {
             "fields": fields,
             "start": [*begin, *fills],
-            "body": [*declared, *body, "    } else {", "        break;", "    }", "}"],
+            "body": [*declared, *([""] if declared else []), *body, "    } else {", "        break;", "    }", "}"],
             "result": self.result(),
         }
 

@@ -63,6 +63,12 @@ def longest_groups(search: GroupSearch, share: float, limit: int | None = None) 
     return Grouping(tuple(groups), 0, 0.0)
 
 
+def single_layers(search: GroupSearch, share: float, limit: int | None = None) -> Grouping:
+    """Return a group for each layer."""
+    rng, end = random.Random(1), len(search.live)
+    return Grouping(tuple(simulated(search, i, i + 1, rng)[0] for i in range(end)), 0, 0.0)
+
+
 def simulated(search: GroupSearch, first: int, end: int, rng: random.Random) -> list[Group]:
     equal = rng.choice([0, 0, 1, 2])
 
@@ -175,10 +181,12 @@ def test_special_networks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     streamed_layers(special_networks()[name], tmp_path)
 
 
-def test_a_network_that_only_adds_up_rows_takes_them_from_the_caller(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ports", [[], ["input"]])
+def test_a_network_that_only_adds_up_rows(ports: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GroupSearch, "best", single_layers)
     b = ModelBuilder()
     b.output(b.mean(b.input("x", (1, 8, 4, 3), "int8", 0.05, 3), (1, 2), out=(0.05, 3)))
-    assert streamed_layers(b.build(), tmp_path, ports=["input"]) == 1
+    assert streamed_layers(b.build(), tmp_path, ports=ports) == 1
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
@@ -211,11 +219,6 @@ def test_an_input_that_the_caller_passes_by_rows(number: int, tmp_path: Path) ->
 
 def test_groups_overwrite_their_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each layer is a group whose output lies over its input, so that the arena is little more than one image."""
-
-    def single_layers(search: GroupSearch, share: float, limit: int | None = None) -> Grouping:
-        rng, end = random.Random(1), len(search.live)
-        return Grouping(tuple(simulated(search, i, i + 1, rng)[0] for i in range(end)), 0, 0.0)
-
     monkeypatch.setattr(GroupSearch, "best", single_layers)
     b = ModelBuilder()
     x = b.input("x", (1, 16, 8, 16), "int8", 0.05, 3)
