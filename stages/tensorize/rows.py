@@ -171,8 +171,6 @@ class _Bands:
         self._live = [sum(b.bytes for b in buffers if b.first <= i <= b.last) for i in range(len(graph.layers))]
         scratch = [scratch_bytes(graph.view(layer), choices.get(layer.index), self.context) for layer in graph.layers]
         live = [size + more for size, more in zip(self._live, scratch, strict=True)]
-        alignments = {layer.index: _FLOAT_BYTES if isinstance(layer.op, Float) else 16 for layer in graph.layers}
-        alignments |= {index: choice.kernel.row_alignment for index, choice in choices.items()}
         config = self.context.config
         self._network = RowNetwork(
             graph,
@@ -182,7 +180,6 @@ class _Bands:
             emitted=config.output_rows,
             overwrite=bool(config.overwrite_input),
             overlaps=overlaps,
-            alignments=alignments,
         )
         whole = [self._whole_cost(layer) for layer in graph.layers]
         self._search = GroupSearch(

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.ir.graph import Graph, Layer, Tensor, storage_of
-from stages.lower.arena.planner import Buffer
+from stages.lower.arena.planner import Buffer, round_up
 
 if TYPE_CHECKING:
     from stages.lower.streaming.plan import StreamedGroup
+
+_ALIGNMENT = 16  # bytes: of tensors, also where rows of padding lie above them
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def liveness(
         for name, tensor in group.tensors.items():
             if tensor.whole:
                 root = home[name]
-                above[root] = max(above.get(root, 0), tensor.above * tensor.row_bytes)
+                above[root] = max(above.get(root, 0), round_up(tensor.above * tensor.row_bytes, _ALIGNMENT))
                 below = places[name][1] + (tensor.height + tensor.below) * tensor.row_bytes
                 size[root] = max(size[root], below)
     size = {root: count + above.get(root, 0) for root, count in size.items()}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
 from stages.ir.graph import Graph, Layer, storage_of
@@ -40,7 +39,6 @@ class RowNetwork:
     emitted    the application receives the rows of the network's output
     overwrite  results of groups may replace the network's input
     overlaps   results of groups may replace rows of their input
-    alignments  bytes at which the output of a layer's kernel for whole images may begin, by its index; 1 by default
     """
 
     def __init__(
@@ -53,7 +51,6 @@ class RowNetwork:
         emitted: bool = False,
         overwrite: bool = False,
         overlaps: bool = True,
-        alignments: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.graph = graph
         self.planar = planar
@@ -62,7 +59,6 @@ class RowNetwork:
         self.emitted = emitted
         self.overwrite = overwrite
         self.overlaps = overlaps
-        self.alignments = alignments
         self._groups: dict[tuple[int, int, frozenset[int]], Described | None] = {}
 
     @cached_property
@@ -181,16 +177,9 @@ class RowNetwork:
                 return None
             whole = (name == last.output and not is_emitted) or (name == source and not self.is_pushed(first))
             tensors[name] = tensor._replace(whole=whole)
-            if name == source and whole and tensor.above * tensor.row_bytes % self._alignment_of(source):
-                return None  # the layer that writes it would write to a misaligned place
         if any(name not in tensors for layer in layers for name in layer.inputs):
             return None
         return Described(tuple(layers), self._with_shared(layers, tensors, source, overlaid), source)
-
-    def _alignment_of(self, name: str) -> int:
-        """Return the alignment that the layer needs that writes a tensor."""
-        writer = next((layer.index for layer in self.graph.layers if name in layer.outputs), -1)
-        return self.alignments.get(writer, 1)
 
     def _row_layer(self, layer: Layer, window: RowWindow) -> RowLayer:
         tensors = self.graph.tensors

@@ -356,7 +356,9 @@ class _Simulation:
         return [(layer, done) for layer, done in readers if done < layer.height]
 
     def _align(self, layer: RowLayer, name: str, row: int) -> None:
-        offset = (row - self.first[self.root[name]]) * self.tensors[name].row_bytes
+        root = self.root[name]
+        begin = self.tensors[root].above if self.tensors[root].whole else self.first[root]  # at an aligned address
+        offset = (row - begin) * self.tensors[name].row_bytes
         self.schedule.aligned &= offset % self.alignments.get(layer.index, 1) == 0
 
     def _append(self, name: str, rows: int, *, by_kernel: bool) -> None:

@@ -4,6 +4,9 @@ import pytest
 
 from stages.ir.graph import Activation, Graph, Layer, Tensor
 from stages.lower.arena import liveness
+from stages.lower.streaming.plan import StreamedGroup
+from stages.lower.streaming.schedule import RowLayer, RowTensor
+from stages.lower.streaming.window import RowWindow
 
 
 def tensor(name: str, size: int = 64, **more: object) -> Tensor:
@@ -86,3 +89,14 @@ def test_in_place_is_refused_while_a_part_of_the_input_is_broadcast_or_there_are
     graph.tensors["z"] = tensor("z")
     graph.layers[1] = graph.layers[1].model_copy(update={"outputs": ("y", "z")})
     assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
+
+
+def test_a_tensor_begins_at_a_multiple_of_16_bytes_below_its_rows_of_padding() -> None:
+    """Kernels that write it as a whole image, or write over it, need that."""
+    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"])
+    tensors = {"b": RowTensor("b", 6, 1, 1, 0, 10, True), "y": RowTensor("y", 6, 0, 0, 0, 10, True)}
+    layers = (RowLayer(2, RowWindow(3, 1, 1), ("b",), "y", 6, 1),)
+    group = StreamedGroup(first=2, end=3, layers=layers, tensors=tensors, capacity={})
+    found = liveness(graph, may_overlay=frozenset({1}), groups=(group,))
+    assert found.home["b"] == "a" and found.offset["a"] == found.offset["b"] == 16
+    assert next(b.bytes for b in found.buffers if b.name == "a") == 16 + 70

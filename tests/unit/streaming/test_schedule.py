@@ -336,3 +336,12 @@ def test_buffers_hold_fewer_rows_if_first_calls_are_in_phase() -> None:
     tensors = padded | {"d": RowTensor("d", 25, 0, 0, FILL, row_bytes=1, whole=True)}
     assert outline(layers, tensors).capacity == {"a": 7, "b": 7, "c": 7}
     assert outline(in_phase(layers), tensors).capacity == {"a": 5, "b": 5, "c": 5}
+
+
+def test_kernels_get_aligned_rows_of_an_image_whose_padding_is_not_aligned() -> None:
+    tensors = {"x": RowTensor("x", 6, 1, 1, 0, 10, True), "y": RowTensor("y", 6, 0, 0, 0, 10, True)}
+    layer = RowLayer(0, RowWindow(), ("x",), "y", 6, 6)
+    assert simulate([layer], tensors, "", {0: 8}).aligned
+    assert simulate([replace(layer, rows=4)], tensors, "", {0: 8}).aligned
+    assert not simulate([replace(layer, rows=2)], tensors, "", {0: 8}).aligned
+    assert not simulate([replace(layer, window=RowWindow(3, 1, 1))], tensors, "", {0: 8}).aligned
