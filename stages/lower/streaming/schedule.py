@@ -112,6 +112,7 @@ class Schedule:
     """The calls and buffers of a group, from its simulation.
 
     firings   the calls in order; empty in an outline
+    padding   rows of padding that are appended: the number of firings before it, and the tensor; empty in an outline
     calls     number of calls
     capacity  rows that each rolling buffer must hold
     moved     bytes that are moved to the start of rolling buffers
@@ -124,6 +125,7 @@ class Schedule:
     """
 
     firings: list[Firing] = field(default_factory=list)
+    padding: list[tuple[int, str]] = field(default_factory=list)
     calls: int = 0
     capacity: dict[str, int] = field(default_factory=dict)
     moved: int = 0
@@ -229,7 +231,7 @@ def _simulated(
     Candidates ask for the same ones again.
     """
     schedule = simulate(layers, dict(tensors), pushed, dict(alignments))
-    schedule.firings = []
+    schedule.firings, schedule.padding = [], []
     return schedule
 
 
@@ -292,7 +294,7 @@ class _Simulation:
             if done == layer.height:
                 if is_last:
                     continue
-                self._append(layer.output, 1, by_kernel=False)
+                self._pad(layer.output)
                 return True
             if self._is_ready(layer, done):
                 self._call(number, layer, done)
@@ -305,8 +307,14 @@ class _Simulation:
             return False
         if end < tensor.above + tensor.height:
             self.schedule.firings.append(Firing(-1, end - tensor.above, 1))
-        self._append(self.pushed, 1, by_kernel=False)
+            self._append(self.pushed, 1, by_kernel=False)
+        else:
+            self._pad(self.pushed)
         return True
+
+    def _pad(self, name: str) -> None:
+        self.schedule.padding.append((len(self.schedule.firings), name))
+        self._append(name, 1, by_kernel=False)
 
     def _is_ready(self, layer: RowLayer, done: int) -> bool:
         return all(layer.needed(done, self.tensors[name].above) <= self.end[name] for name in layer.inputs)

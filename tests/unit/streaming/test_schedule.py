@@ -289,7 +289,7 @@ def test_an_outline_of_parts_is_the_schedule_of_the_whole_group() -> None:
         alignments = {layer.index: rng.choice([1, 1, 1, 2]) for layer in group.layers}
         expected = simulate(group.layers, group.tensors, pushed, alignments)
         found = outline(group.layers, group.tensors, pushed, alignments)
-        assert replace(found, progress={}) == replace(expected, firings=[], progress={})
+        assert replace(found, progress={}) == replace(expected, firings=[], padding=[], progress={})
         seen["divided"] += len(_places(group.layers, group.tensors)) > 2
         seen["overlapping"] += bool(found.distance)
         seen["misaligned"] += not found.aligned
