@@ -10,6 +10,7 @@ import pytest
 
 from stages.backends.kernels.registry import kernels_of
 from stages.base import StageError
+from stages.count.run import exceeds_limit
 from stages.ir.graph import Graph
 from stages.ir.models.builder import ModelBuilder, Tensor
 from stages.report.build import build_report
@@ -131,6 +132,15 @@ def test_a_limit_that_rows_cannot_meet_names_the_layer_and_what_may_help(tmp_pat
     assert first == "the arena needs 2,048 bytes, the recipe's arena_limit is 900. No smaller arena was found"
     assert "(conv2d narrow), with layers 0 to 1 by rows: wide 768, x 576, scratch:1:patch 576" in second
     assert "emit: {input: rows}" in error.value.hint
+
+
+@pytest.mark.parametrize(("limit", "exceeds"), [(900, True), (2048, False), (None, False)])
+def test_kernels_are_not_counted_if_the_arena_exceeds_its_limit(
+    limit: int | None, exceeds: bool, tmp_path: Path
+) -> None:
+    graph = Graph.load(run_stages(NETWORK, "host", tmp_path, until="quantize")["quantize"])
+    target, config = target_named("host"), TensorizeConfig(arena_limit=limit)
+    assert exceeds_limit(graph, PassContext.of(target, config, kernels_of(target).values())) == exceeds
 
 
 def pushed(folder: Path, shape: tuple[int, ...], weights: tuple[int, ...]) -> dict[str, Any]:
