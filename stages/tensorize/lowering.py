@@ -39,7 +39,7 @@ class Lowerings:
         self._target = target
         self._float_module = float_module
         self._cache: dict[str, Lowered] = {}
-        self._declared: dict[str, int] = {}
+        self._declared: dict[str, dict[str, int]] = {}
         self._scratch: dict[int, tuple[Lowered, dict[str, int]]] = {}  # by id; the value keeps the object alive
 
     def of_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
@@ -52,18 +52,18 @@ class Lowerings:
             self._cache[key] = self._with_kernel(view, kernel, params)
         return self._cache[key]
 
-    def declared_scratch(self, view: LayerView, kernel: Kernel, params: Any) -> int:
-        """Return the bytes of `scratch`, or a few more, without lowering."""
+    def declared_scratch(self, view: LayerView, kernel: Kernel, params: Any) -> dict[str, int]:
+        """Return scratch bytes by name as `scratch`, or a few more, without lowering."""
         from stages.backends.kernels.tir.block import declared_scratch
 
         if not kernel.lowers:
-            return 0
+            return {}
         view = kernel.seen(view)
         key = _key(view, kernel, params)
         if key not in self._declared:
             declared = declared_scratch(lambda: kernel.lower(view, params, self._target))
             if declared is None:
-                declared = sum(self.scratch([self.of_kernel(view, kernel, params)])[0].values())
+                (declared,) = self.scratch([self.of_kernel(view, kernel, params)])
             self._declared[key] = declared
         return self._declared[key]
 

@@ -65,4 +65,4 @@ class ArenaBound:
         overlaid = self._overlaid | ({now} if overlays(kernel, view) else set())
         alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]
         tensors = lower_bound([Buffer(b.name, b.bytes, now, now) for b in alive])
-        return self._lowerings.declared_scratch(view, kernel, params), tensors
+        return sum(self._lowerings.declared_scratch(view, kernel, params).values()), tensors

@@ -196,8 +196,8 @@ class _Declared(Exception):
 _declared: ContextVar[dict[str, int] | None] = ContextVar("declared", default=None)  # bytes by name
 
 
-def declared_scratch(lower: Callable[[], Lowering]) -> int | None:
-    """Return the bytes of scratch that `lower` declares, and end it before it builds loops.
+def declared_scratch(lower: Callable[[], Lowering]) -> dict[str, int] | None:
+    """Return the bytes by name of the scratch that `lower` declares, and end it before it builds loops.
 
     That takes a hundredth of the time of a lowering. Single elements become C variables. None if `lower` uses no
     `Function`.
@@ -207,7 +207,7 @@ def declared_scratch(lower: Callable[[], Lowering]) -> int | None:
     try:
         lower()
     except _Declared:
-        return sum(declared.values())
+        return declared
     finally:
         _declared.reset(token)
     return None
