@@ -160,7 +160,8 @@ class _Shape:
             "upscale_dims": "NULL",
             "batch_size": "1",
             "left_shift": "15" if self.bits == 16 else "20",
-            "operation": "(arm_nn_compare_operation)0",
+            # Sources do not state it. Rows marked fit agree with all but EQUAL.
+            "operation": "ARM_COMPARE_GREATER",
         }
         self.locals["ctx"] = f"const cmsis_nn_context ctx = {{scratch, {_SCRATCH}}};"
         self.locals["weight_sum_ctx"] = f"const cmsis_nn_context weight_sum_ctx = {{sums, {_SCRATCH}}};"
