@@ -189,6 +189,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "appends": any(
             group["fields"] or any("add_rows(" in line for line in group["body"]) for group in by_rows.values()
         ),
+        "fills": any("fill_rows(" in line for group in by_rows.values() for line in group["start"] + group["body"]),
         "pushed": next((pushed_c(model, g, by_rows[g.first]) for g in model.plan.groups if g.pushed), None),
         "emitted": next((emitted_c(g) for g in model.plan.groups if g.emitted), None),
         "functions": functions,

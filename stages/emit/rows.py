@@ -175,7 +175,7 @@ class _GroupC:
 
     @staticmethod
     def _fill(tensor: RowTensor, place: str, rows: int) -> str:
-        return f"(void)memset({place}, {tensor.fill}, {rows * tensor.row_bytes}u);"
+        return f"fill_rows({place}, {tensor.fill & 0xFF}u, {rows * tensor.row_bytes}u);"
 
     def _is_complete(self, name: str) -> bool:
         """Return whether a tensor has all its rows before the first call."""
