@@ -5,7 +5,7 @@
  *
  * depthwise.h has the arguments. Strips of depthwise3x3_s8.S need four columns and many rows; here a column of the window is in a
  * lane, and each column of three pixels is transposed when it is reached. params are as in depthwise3x3_s8.S, with columns of
- * weights instead of rows. `line` has a register for each output column. Results may replace the first row of their windows.
+ * weights instead of rows. Results may replace the first row of their windows.
  *
  * A pixel has the channels c0 c1 c2 c3 in a lane. The first pass computes channels 0 and 2, the second 1 and 3:
  *
@@ -14,6 +14,9 @@
  *   row 2   c0 c1 c2 c3     and of the next      a2 b2 c2 (c3)      a3 b3 (c2) c3     bytes in parentheses have the weight 0
  *
  * The first pass writes 16-bit lanes to a line, the second joins its bytes with them. Three columns stay in registers and rotate.
+ * For each input column, the first pass also writes a1 b1 a3 b3 to the line, so that the second loads only row 2 of the image.
+ *
+ *   line     [columns before the loop] registers, then [output column][1 + stride]: a result, and columns from right to left
  */
 .set single, 0                        /* two roundings */
 
@@ -82,20 +85,24 @@
 #include "products_asm.h"
 #include "requantize_asm.h"
 
-/* The next column of the window, for the two channels of each lane in this pass. */
-.macro load_column x0, x1
+/* The next column of the window, for the two channels of each lane in this pass. Register `place` of the line belongs to it. */
+.macro load_column x0, x1, place
+    .if odd
+    LX t0, (\place) * REGISTER_BYTES(line)
+    LX t2, 0(in)
+    .else
     LX t0, 0(in)
     add z, in, row_step
     LX t1, 0(z)
     add z, z, row_step
     LX t2, 0(z)
-    add in, in, column_step
-    .if odd
-    srli t0, t0, 8
-    .else
+    srli z, t0, 8
+    select_bits z, upper, t1, z
+    SX z, (\place) * REGISTER_BYTES(line)
     slli t1, t1, 8
-    .endif
     select_bits t0, upper, t1, t0
+    .endif
+    add in, in, column_step
     pack_low16 \x0, t0, t2
     pack_high16 \x1, t0, t2
 .endm
@@ -149,7 +156,7 @@
     add16 c0, c0, y
     .endif
     .if odd
-    LX c1, \place * REGISTER_BYTES(line)
+    LX c1, (\place) * REGISTER_BYTES(line)
     kslli16_8 c0, c0
     select_bits c0, upper, c0, c1
     .if once
@@ -165,7 +172,7 @@
     add out, out, column_step
     .else
     sclip16_7 c0, c0
-    SX c0, \place * REGISTER_BYTES(line)
+    SX c0, (\place) * REGISTER_BYTES(line)
     .endif
 .endm
 
@@ -173,7 +180,7 @@
 .macro column place, x00, x01, x10, x11, x20, x21
     .if stride == 2
     beq in, end, 4f
-    load_column \x10, \x11
+    load_column \x10, \x11, \place * 3 + 2
     .endif
     bne in, end, .Linside\@
     beqz right, 4f
@@ -181,10 +188,10 @@
     fill_column \x20, \x21
     j .Lcomplete\@
 .Linside\@:
-    load_column \x20, \x21
+    load_column \x20, \x21, \place * (1 + stride) + 1
 .Lcomplete\@:
     multiply_window \x00, \x01, \x10, \x11, \x20, \x21, WEIGHTS0, WEIGHTS1
-    emit \place
+    emit \place * (1 + stride)
 .endm
 
 .macro load_weights base, j, w0, w1, w2, multiplier, rounder, bias, second
@@ -223,14 +230,18 @@
     LX right, RIGHT(sp)
     LX y, WIDTH(sp)
     LX c0, LEFT(sp)
+    .if odd
+    add in, in, row_step
+    add in, in, row_step
+    .endif
     add end, in, y
     bnez c0, 2f
-    load_column COLUMN0
+    load_column COLUMN0, stride - 3
     j 3f
 2:  fill_column COLUMN0
 3:
     .if stride == 1
-    load_column COLUMN1
+    load_column COLUMN1, -1
 5:  column 0, COLUMN0, COLUMN1, COLUMN2
     column 1, COLUMN1, COLUMN2, COLUMN0
     column 2, COLUMN2, COLUMN0, COLUMN1
@@ -238,7 +249,7 @@
 5:  column 0, COLUMN0, COLUMN1, COLUMN2
     column 1, COLUMN2, COLUMN1, COLUMN0
     .endif
-    addi line, line, (4 - stride) * REGISTER_BYTES
+    addi line, line, (4 - stride) * (1 + stride) * REGISTER_BYTES
     j 5b
 4:
 .endm
@@ -256,6 +267,7 @@
     SX a0, IN(sp)
     SX a1, PARAMS(sp)
     SX a2, OUT(sp)
+    addi a3, a3, (3 - stride) * REGISTER_BYTES
     SX a3, LINE(sp)
     lw t0, OUT_COLUMNS(a4)
     lw t1, LEFT_PADDING(a4)

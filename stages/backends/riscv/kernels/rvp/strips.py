@@ -24,7 +24,7 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
 
 
 STRIP_ROW = {1: 4 * 39, 2: 4 * 46}  # instructions of the kernel for a row of a strip, by stride
-ROW_PIXEL = {1: 55, 2: 77}  # instructions of a pixel by rows, by stride
+ROW_PIXEL = {1: 53, 2: 73}  # instructions of a pixel by rows, by stride
 GEOMETRY_FIELDS = 14  # int32 fields of the C structure rvp_depthwise_geometry
 
 
@@ -181,11 +181,11 @@ def scratch_bytes(view: LayerView, lanes: int) -> int:
     """Return the scratch of depthwise.c: two input strips, one of results, two registers.
 
     The second strip is needed from five columns on; otherwise its first word lies behind the first strip's. By rows, it
-    is a register for each column.
+    is the line of depthwise3x3_rows_s8.S.
     """
-    if by_rows(view, lanes):
-        return int(4 * lanes * view.outputs[0].shape[2])
     stride: int = view.op.stride[0]
+    if by_rows(view, lanes):
+        return int(4 * lanes * (3 - stride + (1 + stride) * view.outputs[0].shape[2]))
     _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))
     strip = ((out_rows - 1) * stride + 3) * 4 * (1 + stride)
     more = strip if (half_columns(view, lanes, out_columns) or out_columns) > 4 else stride
