@@ -10,11 +10,11 @@
  * A pixel has the channels c0 c1 c2 c3 in a lane. The first pass computes channels 0 and 2, the second 1 and 3:
  *
  *   row 0   a0 a1 a2 a3                          first pass         second pass
- *   row 1   b0 b1 b2 b3     column of channel    a0 b0 c0 (c1)      a1 b1 (c0) c1
- *   row 2   c0 c1 c2 c3     and of the next      a2 b2 c2 (c3)      a3 b3 (c2) c3     bytes in parentheses have the weight 0
+ *   row 1   b0 b1 b2 b3     column of channel    a0 b0 c0 (c1)      b1 a1 (c0) c1
+ *   row 2   c0 c1 c2 c3     and of the next      a2 b2 c2 (c3)      b3 a3 (c2) c3     bytes in parentheses have the weight 0
  *
  * The first pass writes 16-bit lanes to a line, the second joins its bytes with them. Three columns stay in registers and rotate.
- * For each input column, the first pass also writes a1 b1 a3 b3 to the line, so that the second loads only row 2 of the image.
+ * For each input column, the first pass also writes b1 a1 b3 a3 to the line, so that the second loads only row 2 of the image.
  *
  *   line     [columns before the loop] registers, then [output column][1 + stride]: a result, and columns from right to left
  */
@@ -96,10 +96,9 @@
     LX t1, 0(z)
     add z, z, row_step
     LX t2, 0(z)
-    srli z, t0, 8
-    select_bits z, upper, t1, z
+    swap8 t1, t1
+    select_bits z, upper, t0, t1
     SX z, (\place) * REGISTER_BYTES(line)
-    slli t1, t1, 8
     select_bits t0, upper, t1, t0
     .endif
     add in, in, column_step

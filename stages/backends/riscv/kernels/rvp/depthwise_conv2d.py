@@ -59,9 +59,9 @@ class DepthwiseConv2d(Kernel):
         in_rows = by_rows(view, lanes)
         if in_rows or swapped(view):
             taps = taps.transpose(1, 0, 2)
-        if in_rows:  # odd channels have their third weight in the last byte
+        if in_rows:  # bytes of odd channels are exchanged
             taps = np.insert(taps, 3, 0, axis=1)
-            taps[:, 2:, 1::2] = taps[:, :1:-1, 1::2]
+            taps[..., 1::2] = taps[:, [1, 0, 3, 2], 1::2]
         fields = geometry(view, lanes, exchanged=not in_rows and swapped(view))
         channels = view.op.out_channels
         return {

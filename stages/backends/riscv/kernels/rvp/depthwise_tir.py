@@ -48,7 +48,7 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
                 value = activation(view, b.x, (oy, ox), (ky, kx), channel)
                 row, column = (kx, ky) if exchanged else (ky, kx)
                 if by_rows(view, lanes):
-                    column = column + T.truncdiv(column, 2) * T.truncmod(channel, 2)
+                    column = T.bitwise_xor(column, T.truncmod(channel, 2))
                 weight = byte(b.params[j, row, lane], column)
                 if split:
                     weight = weight + byte(b.params[j, row + 6, lane], column)

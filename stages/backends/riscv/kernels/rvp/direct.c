@@ -155,7 +155,7 @@ static void fill_slots(int8_t *to, const int8_t *from, int slots, int begin, int
 
 RVP_INLINE int8_t *put_fills(int8_t *to, const int8_t *end, rvp_word fill)
 {
-    for (; to < end; to += W) {
+    for (; to != end; to += W) {
         rvp_store(to, fill);
     }
     return to;
@@ -166,29 +166,28 @@ static __attribute__((noinline)) void fill_threes(int8_t *to, const int8_t *from
                                                   int columns, const struct rvp_direct_geometry *g)
 {
     const rvp_word fill = rvp_splat8(g->fill);
-    const unsigned inside = (unsigned)g->columns;
+    const int step = g->column_step, aligned = (((uintptr_t)from | (uintptr_t)step) & (W - 1)) == 0;
+    const int whole = aligned ? (end - begin) & -W : 0; /* pixels in whole registers */
     struct writer w = {.to = to, .step = W};
     columns -= g->left;
     for (int column = -g->left; column < columns; column++) {
         int8_t *const stop = w.to + slots * W;
-        if ((unsigned)column < inside) {
-            const int8_t *pixel = from, *const last = w.to + end * W;
+        if ((unsigned)column < (unsigned)g->columns) {
+            const int8_t *const last = w.to + end * W, *pixel = from;
             w.to = put_fills(w.to, w.to + begin * W, fill);
-            while (w.to < last) {
-                if (((uintptr_t)pixel & (W - 1)) != 0) {
-                    put_short_run(&w, place_of(pixel), pixel + 2, 1, 0);
-                    pixel += 3;
-                } else if (last - w.to >= W * W) {
-                    put_pixels(&w, pixel, 3);
-                    pixel += 3 * W;
-                } else {
+            for (const int8_t *const registers = w.to + whole * W; w.to != registers; pixel += 3 * W) {
+                put_pixels(&w, pixel, 3);
+            }
+            for (; w.to != last; pixel += 3) {
+                if (((uintptr_t)pixel & (W - 1)) == 0) {
                     put_chunk(&w, rvp_load(pixel));
-                    pixel += 3;
+                } else {
+                    put_short_run(&w, place_of(pixel), pixel + 2, 1, 0);
                 }
             }
         }
         w.to = put_fills(w.to, stop, fill);
-        from += g->column_step;
+        from += step;
     }
 }
 
@@ -223,7 +222,7 @@ static void pixel_tiles(const int8_t *x, const int8_t *weights, const int32_t *p
     call.columns = g->out_columns;
     x -= g->left * g->column_step;
     for (int tile = 0, row = -g->top; tile < g->pixel_tiles; tile++, row += rows * stride) {
-        const int before = larger(-row, 0), after = smaller(g->rows - row, slots);
+        const int before = larger(-row, 0), after = larger(smaller(g->rows - row, slots), before);
         const int8_t *from = x + (row + before) * channels;
         int8_t *to = strip;
         if (channels == 3) {

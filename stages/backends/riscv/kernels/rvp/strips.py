@@ -24,7 +24,7 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
 
 
 STRIP_ROW = {1: 4 * 39, 2: 4 * 46}  # instructions of the kernel for a row of a strip, by stride
-ROW_PIXEL = {1: 53, 2: 73}  # instructions of a pixel by rows, by stride
+ROW_PIXEL = {1: 52, 2: 71}  # instructions of a pixel by rows, by stride
 GEOMETRY_FIELDS = 14  # int32 fields of the C structure rvp_depthwise_geometry
 
 
