@@ -37,23 +37,25 @@ class RegisterClass:
 class Convention:
     """Calling convention of an instruction set.
 
-    classes        register classes by kind; kind "x" can be kept on the stack
+    classes        register classes by kind, which may share registers; kind "x" can be kept on the stack
     arguments      registers of the arguments
-    reads_first    whether an instruction reads its first operand and does not write it: stores and branches
+    results        number of leading operands that an instruction writes: 0 for stores and branches
+    enter, leave   lines that begin and end a function: from the registers to save and the bytes of its other words
     preamble       lines before the function
     save, restore  one line for a register and its offset: `sd {register}, {offset}(sp)`
-    adjust         line that adds {bytes} to the stack pointer
-    word_bytes     of a register on the stack; the stack is aligned to 16 bytes
+    address        operand of a base and an offset: `{offset}({base})`
+    word_bytes     of a register on the stack
     """
 
     classes: Mapping[str, RegisterClass]
     arguments: tuple[str, ...]
-    reads_first: Callable[[str], bool]
+    results: Callable[[str], int]
+    enter: Callable[[Sequence[str], int], list[str]]
+    leave: Callable[[Sequence[str], int], list[str]]
     preamble: tuple[str, ...] = ()
     save: str = ""
     restore: str = ""
-    adjust: str = ""
-    ret: str = "ret"
+    address: str = "{offset}({base})"
     word_bytes: int = 8
 
 
@@ -72,13 +74,13 @@ class Register:
 
 @dataclass(frozen=True)
 class Address:
-    """The operand `offset(base)`."""
+    """An operand in memory."""
 
     base: Register
-    offset: int
+    text: str
 
     def __str__(self) -> str:
-        return f"{self.offset}({self.base.name})" if self.offset else f"({self.base.name})"
+        return self.text
 
 
 @dataclass(eq=False)
@@ -104,6 +106,7 @@ class Program:
     _lines: list[_Line] = field(default_factory=list)
     _registers: dict[str, Register] = field(default_factory=dict)
     _loops: list[tuple[_Line, _Line]] = field(default_factory=list)
+    _words: dict[str, None] = field(default_factory=dict)
     _labels: int = 0
     _slots: int = 0
 
@@ -126,9 +129,11 @@ class Program:
         return [self.register(kind, f"{name}{i}", size) for i in range(count)]
 
     def __call__(self, mnemonic: str, *operands: Register | Address | str | int, comment: str = "") -> None:
-        """Add an instruction. Its first operand is its result, except in stores and branches."""
-        reads = _registers_of(operands if self.convention.reads_first(mnemonic) else operands[1:])
-        writes = frozenset() if self.convention.reads_first(mnemonic) else _registers_of(operands[:1])
+        """Add an instruction."""
+        results = self.convention.results(mnemonic)
+        reads, writes = _registers_of(operands[results:]), _registers_of(operands[:results])
+        after = (each for each in operands if isinstance(each, Address) and not each.text.endswith((")", "]")))
+        writes |= _registers_of([*after])  # the base is incremented
         if writes and isinstance(operands[0], Register) and operands[0].kind != "x":
             reads |= writes  # of a vector instruction, which may accumulate
         text = f"{mnemonic} {', '.join(map(str, operands))}".rstrip()
@@ -156,9 +161,28 @@ class Program:
         """Add a comment on a line of its own."""
         self._lines.append(_Line(f"/* {text} */"))
 
-    def at(self, base: Register | str, offset: int = 0) -> Address:
-        """Return the operand `offset(base)`."""
-        return Address(base if isinstance(base, Register) else self[base], offset)
+    def at(self, base: Register | str, offset: int = 0, form: str = "") -> Address:
+        """Return the operand of a base and an offset, in the convention's form or another."""
+        base = base if isinstance(base, Register) else self[base]
+        return Address(base, (form or self.convention.address).format(offset=offset, base=base))
+
+    @property
+    def lines(self) -> int:
+        """The number of lines so far."""
+        return len(self._lines)
+
+    def word(self, name: str) -> str:
+        """Return the operand of a named word of the stack frame."""
+        self._words.setdefault(name, None)
+        return f"[sp, #{name.upper()}_WORD]"
+
+    def load_words(self, *registers: Register) -> None:
+        """Load registers with one instruction, from the first words of the frame.
+
+        The words have the names of the registers and the order of their numbers.
+        """
+        self._words.update(dict.fromkeys(register.name for register in registers))
+        self._lines.append(_Line("ldm sp, {\1}", writes=frozenset(registers)))
 
     @contextmanager
     def loop(self, branch: str, *operands: Register) -> Iterator[None]:
@@ -195,20 +219,20 @@ class Program:
         convention = self.convention
         used = {part for register, name in names.items() for part in _group(name, register.size)}
         saved = [name for each in convention.classes.values() for name in each.names if name in each.saved & used]
-        first = self._slots * convention.word_bytes
-        frame = -(-(first + len(saved) * convention.word_bytes) // 16) * 16
+        frame = (len(self._words) + self._slots) * convention.word_bytes
         lines = [f"/* {self.comment} */"] if self.comment else []
         lines += convention.preamble
         lines += [f"#define {register.name} {name}" for register, name in names.items()]
+        block = {register for line in self._lines if "\1" in line.text for register in line.writes}
+        order = [register.name for register in sorted(block, key=lambda r: _number(names[r]))]
+        words = dict.fromkeys([*order, *self._words])
+        lines += [f"#define {word.upper()}_WORD {i * convention.word_bytes}" for i, word in enumerate(words)]
         lines += [f'    .section .text.{self.name}, "ax", %progbits', "    .balign 4", f"    .globl {self.name}"]
         lines += [f"    .type {self.name}, %function", f"{self.name}:"]
-        lines += [f"    {convention.adjust.format(bytes=-frame)}"] if frame else []
-        offsets = [(name, first + i * convention.word_bytes) for i, name in enumerate(saved)]
-        lines += [f"    {convention.save.format(register=name, offset=offset)}" for name, offset in offsets]
-        lines += [self._shown(line, names) for line in self._lines]
-        lines += [f"    {convention.restore.format(register=name, offset=offset)}" for name, offset in offsets]
-        lines += [f"    {convention.adjust.format(bytes=frame)}"] if frame else []
-        lines += [f"    {convention.ret}", f"    .size {self.name}, . - {self.name}"]
+        lines += [f"    {line}" for line in convention.enter(saved, frame)]
+        lines += [self._shown(line, names).replace("\1", ", ".join(order)) for line in self._lines]
+        lines += [f"    {line}" for line in convention.leave(saved, frame)]
+        lines += [f"    .size {self.name}, . - {self.name}"]
         lines += [f"#undef {register.name}" for register in names]
         return "\n".join(lines) + "\n"
 
@@ -244,14 +268,11 @@ class Program:
         intervals = self._intervals()
         fixed = zip((self[argument] for argument in self.arguments), self.convention.arguments, strict=False)
         names = {register: name for register, name in fixed if register in intervals}
-        for register in sorted(intervals, key=lambda r: (intervals[r][0], -r.size)):
+        created = {register: number for number, register in enumerate(self._registers.values())}
+        for register in sorted(intervals, key=lambda r: (intervals[r][0], -r.size, created[r])):
             if register not in names:
                 begin, end = intervals[register]
-                rivals = [
-                    other
-                    for other in names
-                    if other.kind == register.kind and intervals[other][0] <= end and begin <= intervals[other][1]
-                ]
+                rivals = [other for other in names if intervals[other][0] <= end and begin <= intervals[other][1]]
                 taken = {part for other in rivals for part in _group(names[other], other.size)}
                 free = self._free(register, taken)
                 if free is None:
@@ -283,13 +304,14 @@ class Program:
             return sum(_LOOP_WEIGHT**depth for depth in depths)
 
         candidates = [r for r in (register, *rivals) if r.kind == "x" and not r.is_reload]
-        if not candidates:
+        classes = self.convention.classes
+        if not candidates or set(classes[register.kind].names).isdisjoint(classes["x"].names):
             raise ValueError(f"{self.name}: no register of kind {register.kind} is free for {register.name}")
         return min(candidates, key=uses)
 
     def _keep_on_stack(self, register: Register) -> None:
         """Load the register before each use, and store it after each change."""
-        address = {"offset": self._slots * self.convention.word_bytes}
+        address = {"offset": (len(self._words) + self._slots) * self.convention.word_bytes}
         self._slots += 1
         lines: list[_Line] = []
         if register.name in self.arguments:
@@ -317,6 +339,10 @@ class Program:
 def _registers_of(operands: Sequence[object]) -> frozenset[Register]:
     bases = (operand.base if isinstance(operand, Address) else operand for operand in operands)
     return frozenset(base for base in bases if isinstance(base, Register))
+
+
+def _number(name: str) -> int:
+    return int(re.sub(r"\D", "", name) or 99)
 
 
 def _group(first: str, size: int) -> list[str]:

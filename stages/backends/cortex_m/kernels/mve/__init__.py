@@ -1,6 +1,6 @@
 """Kernels for Cortex-M cores with Helium (Armv8.1-M MVE, integer vectors)."""
 
-from stages.backends.cortex_m.kernels.mve import log_mel, signal
+from stages.backends.cortex_m.kernels.mve import log_mel, product_program, signal
 from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
 from stages.backends.cortex_m.kernels.mve.elementwise import Add, Add16, Mul, Mul16
@@ -62,4 +62,5 @@ FOLDER = KernelFolder(
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",
     condition="defined(__ARM_FEATURE_MVE)",
+    generate=product_program.generate,
 )

@@ -10,16 +10,15 @@ from stages.backends.cortex_m.kernels.mve.rows import (
     BLOCK,
     BLOCK_FIELDS,
     CHUNK,
-    COLUMN_FIELDS,
     GATHERED,
     block_fields,
-    column_fields,
     columns,
     columns_in_group,
     gathered_rows,
     gathers,
     groups_of,
     images,
+    product_functions,
     slides,
     strip_rows,
     windows_fields,
@@ -40,11 +39,18 @@ class GemmParams(KernelParams):
 
 
 class _Gemm(MveKernel):
-    sources: ClassVar[tuple[str, ...]] = ("gemm.S", "pixels.S", "columns.S", "strip.c", "windows.c")
+    sources: ClassVar[tuple[str, ...]] = ("strip.c", "windows.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 
     def why_not_operator(self, view: LayerView) -> str:
         return why_not_types(view) or why_not_sums(depth_of(view), lambda: arithmetic(view))
+
+    def sources_for(self, view: LayerView, params: Any, target: Target) -> tuple[str, ...]:
+        return (*self.sources, *(f"{name}.S" for name in product_functions(view)))
+
+    def headers_for(self, view: LayerView, params: Any, target: Target) -> tuple[str, ...]:
+        return (*self.headers, *(f"{name}.h" for name in product_functions(view)))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         layer_constants, split, groups, in_group = (
@@ -59,18 +65,16 @@ class _Gemm(MveKernel):
         padded = np.pad(weights, ((0, 0), (0, -depth_of(view) % CHUNK)))
         padded = padded.reshape(groups, in_group, -1)
         by_group = layer_constants.params.astype(np.int32).reshape(3, groups, in_group).transpose(1, 0, 2)
-        constants: dict[str, Any] = {}
+        constants: dict[str, Any] = {"fields": BLOCK_FIELDS.of(block_fields(view))}
         if split.starts:
             blocks = np.stack([padded[:, first : first + BLOCK] for first in split.starts], 1)
             blocks = blocks.reshape(groups, len(split.starts), BLOCK, -1, CHUNK).transpose(0, 1, 3, 2, 4)
             constants["weights"] = np.ascontiguousarray(blocks)
             constants["params"] = np.stack([by_group[:, :, first : first + BLOCK] for first in split.starts], 1)
-            constants["fields"] = BLOCK_FIELDS.of(block_fields(view))
         if split.singles:
             constants["single_weights"] = np.ascontiguousarray(padded[:, in_group - split.singles :])
             params_of = by_group[:, :, in_group - split.singles :].transpose(0, 2, 1)
             constants["single_params"] = np.ascontiguousarray(params_of)
-            constants["single_fields"] = COLUMN_FIELDS.of(column_fields(view))
         if gathers(view):
             constants["windows"] = GATHERED.of(windows_fields(view))
         return constants

@@ -28,12 +28,12 @@ from stages.ir.graph import LayerView
 _LANES = 8  # pixels of up to as many channels that go at a time
 
 _COUNTED: Mapping[str, float] = {
-    # gemm.S and pixels.S: calls, two rows and the row that is left, of each block of columns; chunks of these
+    # blocks of columns: calls, two rows and the row that is left, of each block of columns; chunks of these
     "calls": 34, "pairs": 15, "odds": 12, "block_pair": 27, "block_odd": 18,
     "pair_chunk": 15.7, "odd_chunk": 9.9, "short": 18, "short_block": 15,
-    # columns.S: calls and columns, four rows and each row that is left
-    "single_calls": 46, "singles": 28, "quad": 26.2, "quad_chunk": 10, "quad_rest": 14.8,
-    "one": 22.8, "one_chunk": 3.5, "one_rest": 1.7,
+    # single columns: calls and columns, four rows and each row that is left
+    "single_calls": 46, "singles": 28, "quad": 20, "quad_chunk": 10, "quad_rest": 11,
+    "one": 20, "one_chunk": 3.5, "one_rest": 4,
     # strip.c: strips and their lines inside of the image; columns that are filled; 16 bytes of lines that are copied as
     # they are; vectors of few channels, and eight pixels of these; runs of pixels, and 16 bytes of them
     "strips": 14, "lines": 95, "filled": 6.4, "flat": 3.2, "few_vectors": 20, "few_eights": 2.7, "pixel_runs": 13.6,

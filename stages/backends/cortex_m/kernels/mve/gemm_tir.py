@@ -2,7 +2,7 @@
 
     for n in images, t in tiles of R rows, g in groups:
       gather   rows[R, depth]  <- the windows of R output pixels as int8            mve_windows, mve_strip
-      product  y[R, columns]   <- requantize(bias + offsets + rows * weights)       mve_gemm_*, mve_columns_*
+      product  y[R, columns]   <- requantize(bias + offsets + rows * weights)       mve_gemm_*
 
 Rows that can be read in place are not gathered. Overlapping rows share a strip; then a tile is within one pixel row.
 Remaining rows have separate blocks, `..._rest`. Remaining channels have `product_last` (four channels that overlap the
@@ -20,16 +20,14 @@ from stages.backends.cortex_m.kernels.mve.rows import (
     BLOCK,
     BLOCK_FIELDS,
     CHUNK,
-    COLUMN_FIELDS,
     GATHERED,
-    block_function,
-    column_function,
     columns,
     columns_in_group,
     gathers,
     groups_of,
     images,
     padded_depth,
+    product_function,
     row_bytes,
     slides,
     windows_fields,
@@ -93,7 +91,7 @@ class _Gemm:
 
         weights, params = (blocks, self.chunks, BLOCK, CHUNK), (blocks, 3, BLOCK)
         shapes = {"weights": weights, "params": params, "fields": BLOCK_FIELDS.shape}
-        return self._product(name, (rows, blocks * BLOCK), shapes, meaning, block_function(self.view), blocks)
+        return self._product(name, (rows, blocks * BLOCK), shapes, meaning, product_function(self.view, BLOCK), blocks)
 
     def singles(self, name: str, rows: int) -> Block:
         """Compute the columns of `rows` rows outside the blocks."""
@@ -104,8 +102,8 @@ class _Gemm:
                 params = tuple(b.params[column, number] for number in range(3))
                 self._output(b, i, column, params, lambda k: b.weights[column, k])
 
-        shapes = {"weights": (count, self.chunks * CHUNK), "params": (count, 3), "fields": COLUMN_FIELDS.shape}
-        return self._product(name, (rows, count), shapes, meaning, column_function(self.view), count)
+        shapes = {"weights": (count, self.chunks * CHUNK), "params": (count, 3), "fields": BLOCK_FIELDS.shape}
+        return self._product(name, (rows, count), shapes, meaning, product_function(self.view, 1), count)
 
     def _output(self, b: Any, i: Expr, column: Expr, params: tuple[Expr, ...], weight: Callable[[Expr], Expr]) -> None:
         bias, multiplier, rounder = params
@@ -162,11 +160,10 @@ def gemm(view: LayerView, tile: int, *, copies: bool = False) -> Lowering:
         if blocks:
             weights = f.constant("weights", (g.groups, blocks, g.chunks, BLOCK, CHUNK), "int8")
             params = f.constant("params", (g.groups, blocks, 3, BLOCK), "int32")
-            fields = f.constant("fields", BLOCK_FIELDS.shape, "int32")
         if singles:
             single_weights = f.constant("single_weights", (g.groups, singles, g.chunks * CHUNK), "int8")
             single_params = f.constant("single_params", (g.groups, singles, 3), "int32")
-            single_fields = f.constant("single_fields", COLUMN_FIELDS.shape, "int32")
+        fields = f.constant("fields", BLOCK_FIELDS.shape, "int32")
         windows = f.constant("windows", GATHERED.shape, "int32") if g.gathered else None
         out = f.output(0, (batch, rows, g.in_group * g.groups), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
@@ -215,7 +212,7 @@ def gemm(view: LayerView, tile: int, *, copies: bool = False) -> Lowering:
                 if single:
                     constants = {"weights": (single_weights, group, 0, 0), "params": (single_params, group, 0, 0)}
                     place = (out, n, start, column + g.in_group - singles)
-                    f.place(single, x=rows_source, y=place, fields=single_fields, **constants, **extra)
+                    f.place(single, x=rows_source, y=place, fields=fields, **constants, **extra)
 
         with f.loop(("n", batch), ("line", lines)) as (n, line):
             with f.loop(("t", in_line // tile)) as (t,):

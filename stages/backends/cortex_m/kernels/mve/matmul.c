@@ -1,4 +1,4 @@
-/* Products of two matrices that are computed at run time, by gemm.S. The second matrix is packed like weights; the terms of the
+/* Products of two matrices that are computed at run time, by product_program.py. The second matrix is packed like weights; the terms of the
  * zero points become its biases. The rows of the first are read in place.
  *
  *   sum of (x - z0) * (w - z1) = sum of x * w + bias + offset,   bias = z0 * (z1 * depth - S(w)),   offset = -z1 * S(x)
@@ -8,7 +8,11 @@
 #include "matmul.h"
 
 #include "bytes.h"
-#include "gemm.h"
+
+typedef void mve_gemm(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t blocks,
+                      const int32_t *fields, const int32_t *offsets);
+
+mve_gemm mve_gemm_4_lowered_rest_offsets, mve_gemm_4_lowered_short_offsets;
 
 enum {
     UNITS = 4,
@@ -19,7 +23,7 @@ enum {
     WIDEST = UINT16_MAX / HALF, /* bytes between elements that are gathered: offsets have 16 bits */
 };
 
-/* Scratch has: the fields of gemm.S; offsets of a panel's rows; the panel's outputs if a block has more channels than there are units;
+/* Scratch has: the fields of the program; offsets of a panel's rows; the panel's outputs if a block has more channels than there are units;
  * [blocks][3][4] parameters; [blocks][chunks][4][16] weights; and [16][chunks][16] rows of the first matrix if it is transposed. */
 struct parts {
     int32_t *fields, *offsets, *narrow, *params;
@@ -167,7 +171,7 @@ void mve_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch
         }
         pack_block(s.weights + b * chunks * UNITS * CHUNK, s.params + b * 3 * UNITS, w + first * p.w_unit, p.units - first, &p);
     }
-    mve_gemm *const gemm = chunks > 1 ? mve_gemm_lowered_rest_offsets : mve_gemm_lowered_short_offsets;
+    mve_gemm *const gemm = chunks > 1 ? mve_gemm_4_lowered_rest_offsets : mve_gemm_4_lowered_short_offsets;
     for (int32_t r = 0; r < p.rows; r += PANEL) {
         const int32_t count = p.rows - r < PANEL ? p.rows - r : PANEL;
         const int8_t *rows = x + r * p.x_row;

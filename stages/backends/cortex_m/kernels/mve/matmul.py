@@ -11,16 +11,16 @@ from stages.ir.graph import LayerView
 
 FIELDS = Structure.of_header("mve_matmul", __file__, "matmul.h")  # of matmul.h
 PANEL = 16  # rows
-_WORDS = 7 + 2 * PANEL  # of gemm.S, of a panel's offsets and of its outputs
+_WORDS = 7 + 2 * PANEL  # of the program's fields, of a panel's offsets and of its outputs
 _BLOCK_PARAMETERS = 12
 
 
 class MveMatmul(Matmul8):
-    """Two rows times four units with gemm.S, sixteen elements at a time."""
+    """Two rows times four units with product_program.py, sixteen elements at a time."""
 
     name = "mve.matmul_s8"
     estimate_error = 1.25
-    sources = ("matmul.c", "gemm.S")  # type: ignore[assignment]
+    sources = ("matmul.c",)
     function = "mve_matmul_s8"
     prices = (2.0, 5.0, 0.8)
 
@@ -30,6 +30,9 @@ class MveMatmul(Matmul8):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         packed = super().pack(view, params)["matmul"]
         return {"matmul": FIELDS.of(dict(zip(PRODUCT.fields, packed.tolist(), strict=True)))}
+
+    def sources_for(self, view: LayerView, params: Any, target: Target) -> tuple[str, ...]:
+        return (*self.sources, *(f"mve_gemm_4_lowered_{depth}_offsets.S" for depth in ("rest", "short")))
 
     def scratch_bytes(self, view: LayerView, target: Target) -> int:
         """Return the scratch: unit blocks with parameters, and a row panel.

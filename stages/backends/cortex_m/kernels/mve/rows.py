@@ -26,8 +26,7 @@ GATHERED = Structure(  # of gemm.h
     "mve_windows", (*WINDOWS, "pixel", "line", "neighbours", "fill", "flip", "depth", "row", "weight_zero_point")
 )
 _OUTPUT = ("x_row", "y_row", "zero_point", "low", "high")
-BLOCK_FIELDS = Structure("mve_gemm_fields", ("more", "rest", *_OUTPUT))  # of gemm.S
-COLUMN_FIELDS = Structure("mve_columns_fields", ("chunks", "rest", *_OUTPUT))  # of columns.S
+BLOCK_FIELDS = Structure("mve_gemm_fields", ("more", "rest", *_OUTPUT))  # of product_program.py
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def windows_fields(view: LayerView) -> dict[str, int]:
 
 
 def is_short(view: LayerView) -> bool:
-    """Return whether pixels.S supports the layer: one chunk, and the full int8 output range."""
+    """Return whether programs `_plain` can: one chunk, and the full int8 output range."""
     op, constants = view.op, arithmetic(view)
     plain = view.outputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
     fits = multiplied(view) <= CHUNK and weight_zero_point(view) == 0
@@ -199,25 +198,12 @@ def is_short(view: LayerView) -> bool:
 
 
 def block_fields(view: LayerView) -> dict[str, int]:
-    """Return the fields of gemm.S."""
+    """Return the fields of product_program.py."""
     chunks, rest = divmod(multiplied(view), CHUNK)
-    return {"more": max(chunks - 1, 0), "rest": rest, **_output_fields(view)}
-
-
-def column_fields(view: LayerView) -> dict[str, int]:
-    """Return the fields of columns.S."""
-    chunks, rest = divmod(multiplied(view), CHUNK)
-    return {"chunks": chunks, "rest": rest, **_output_fields(view)}
-
-
-def multiplied(view: LayerView) -> int:
-    """Return the bytes of a row that are multiplied; padding meets weights of 0."""
-    return padded_depth(view) if gathers(view) else depth_of(view)
-
-
-def _output_fields(view: LayerView) -> dict[str, int]:
     op = view.op
     return {
+        "more": max(chunks - 1, 0),
+        "rest": rest,
         "x_row": row_bytes(view),
         "y_row": columns_of(view),
         "zero_point": op.output_zero_point,
@@ -226,19 +212,21 @@ def _output_fields(view: LayerView) -> dict[str, int]:
     }
 
 
-def block_function(view: LayerView) -> str:
-    """Return the function of gemm.S or pixels.S that multiplies the layer."""
+def multiplied(view: LayerView) -> int:
+    """Return the bytes of a row that are multiplied; padding meets weights of 0."""
+    return padded_depth(view) if gathers(view) else depth_of(view)
+
+
+def product_function(view: LayerView, width: int) -> str:
+    """Return the function of product_program.py that multiplies blocks of `width` columns."""
     row = multiplied(view)
-    if is_short(view):
-        return f"mve_pixels_{arithmetic(view).mode}"
     depth = "short" if row < CHUNK else "rest" if row % CHUNK else "whole"
-    return f"mve_gemm_{arithmetic(view).mode}_{depth}{_offsets(view)}"
+    kind = "_plain" if width == BLOCK and is_short(view) else "_offsets" if weight_zero_point(view) else ""
+    return f"mve_gemm_{width}_{arithmetic(view).mode}_{depth}{kind}"
 
 
-def column_function(view: LayerView) -> str:
-    """Return the function of columns.S that multiplies the layer's single columns."""
-    return f"mve_columns_{arithmetic(view).mode}{_offsets(view)}"
-
-
-def _offsets(view: LayerView) -> str:
-    return "_offsets" if weight_zero_point(view) else ""
+def product_functions(view: LayerView) -> list[str]:
+    """Return the functions that multiply the layer."""
+    split = columns(view)
+    widths = [BLOCK] * bool(split.starts) + [1] * bool(split.singles)
+    return [product_function(view, width) for width in widths]
