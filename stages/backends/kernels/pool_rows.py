@@ -1,8 +1,7 @@
 """Pooling by rows: code that the kernels of all families share (include/pool_rows.h)."""
 
 from collections.abc import Mapping
-from itertools import groupby
-from math import prod
+from math import ceil, prod
 from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
@@ -23,10 +22,14 @@ class PoolRows(Kernel):
     A window takes kernel + kernel taps instead of kernel * kernel.
 
     family  prefix of its C functions
+    lanes   elements of a vector: maxima, sums
+    prices  instructions per tap of a vector: maxima, sums of a column, means; and of a run of neighbouring results
     """
 
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     family: ClassVar[str]
+    lanes: ClassVar[tuple[int, int]]
+    prices: ClassVar[tuple[float, float, float, float]]
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         size = prod(view.op.kernel)
@@ -46,23 +49,26 @@ class PoolRows(Kernel):
         function = f"{self.family}_{view.op.op[:3]}_rows_{SUFFIX[view.inputs[0].dtype]}"
         return pool_rows(view, function, POOL_ROWS.shape, line_elements(view))
 
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Return the estimated instructions of passes over rows, and over the columns of their line."""
+        op, (batch, height, width, channels) = view.op, view.outputs[0].shape
+        maximum, total, mean, run = self.prices
+        lanes = self.lanes_of(target)[not op.is_max]
+        down, along = (maximum, maximum) if op.is_max else (total, mean)
+        rows = ceil(view.inputs[0].shape[2] * channels / lanes) * sum(taps + 1 for taps in taps_inside(view, 0))
+        runs, length = (1, width * channels) if op.stride[1] == 1 else (width, channels)
+        if op.is_max and runs > length:  # vectors along the row
+            runs, length = length, runs
+        columns = (op.kernel[1] + 1) * runs * (run + ceil(length / lanes) * along)
+        return batch * (150 + rows * down + height * (60 + (0 if op.is_max else 20 * width) + columns))
+
+    def lanes_of(self, target: Target) -> tuple[int, int]:
+        """Return `lanes` for a target."""
+        return self.lanes
+
 
 def line_elements(view: LayerView) -> int:
     """Return the elements of the line: an image row with its padding, up to the last window."""
     op, (_, _, width, channels), (_, _, out_width, _) = view.op, view.inputs[0].shape, view.outputs[0].shape
     reached = (out_width - 1) * op.stride[1] + op.kernel[1]
     return int(channels * max(op.padding[1] + width, reached))
-
-
-def mean_groups(view: LayerView) -> list[int]:
-    """Return runs of adjacent output pixels whose windows have equally many columns."""
-    return [len(list(group)) for _, group in groupby(taps_inside(view, 1))]
-
-
-def mean_runs(view: LayerView) -> list[int]:
-    """Return the elements of each averaging call of an output row.
-
-    A call covers a group, or one pixel if windows are strided.
-    """
-    channels, groups = view.outputs[0].shape[3], mean_groups(view)
-    return [channels] * sum(groups) if view.op.stride[1] > 1 else [pixels * channels for pixels in groups]

@@ -35,20 +35,16 @@ LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call fo
 FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
 RESIZE = "resize_nearest_neighbor"
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", RESIZE)
-# By bytes of an element and of a register: from how many on words are merged, if runs begin anywhere, and with a word.
-_LONGEST = {(1, 4): (32, 28), (1, 8): (28, 16), (2, 4): (128, 128), (2, 8): (36, 16)}
 
 
 class WordCopies(Kernel):
     """Copy runs by words, and single bytes by blocks of four rows, at any alignment.
 
     prefix  of its C functions
-    block   instructions for a block of transposed bytes with registers of 64 bits
     """
 
     sources = ("copies.c",)
     prefix: ClassVar[str]
-    block: ClassVar[float]
 
     @abstractmethod
     def copies(self, view: LayerView) -> list[Copy]:
@@ -71,76 +67,27 @@ class WordCopies(Kernel):
         return []
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the counted instructions."""
+        """Return the estimated instructions."""
         register, item_bytes = target.word_bits // 8, ITEM_BYTES[view.outputs[0].dtype]
-        filled = sum(fill.runs * _fill_cost(fill.extent * item_bytes, register) for fill in self.fills(view))
+        filled = sum(
+            fill.runs * (FILL_RUN + FILL_WORD * fill.extent * item_bytes / register) for fill in self.fills(view)
+        )
         return LAYER + filled + sum(self._copy_cost(copy, view, target) for copy in self.copies(view))
 
     def _copy_cost(self, copy: Copy, view: LayerView, target: Target) -> float:
         calls, register = calls_of(copy), target.word_bits // 8
-        item_bytes = ITEM_BYTES[view.outputs[0].dtype]
-        rows, columns = calls.rows, calls.columns
-        starts = (copy.target_offset, copy.source_offset)
-        into, out_of = (gcd(starts[n], *(axis.strides[n] for axis in calls.outer)) * item_bytes for n in range(2))
-        if calls.is_run:
-            if rows.extent > 1:
-                into, out_of = (
-                    gcd(at, step * item_bytes) for at, step in zip((into, out_of), rows.strides, strict=True)
-                )
-            steps = (rows, *calls.outer) if rows.extent > 1 else calls.outer
-            apart = gcd(starts[0] - starts[1], *(axis.strides[0] - axis.strides[1] for axis in steps)) * item_bytes
-            times = _runs_cost(rows.extent, columns.extent * item_bytes, (into, out_of), apart, register)
-        elif rows.strides[0] == columns.strides[1] == 1:
-            multiple = gcd(into, out_of, rows.strides[1], columns.strides[0])
-            times = CALL + self._transposed_cost(rows.extent, columns.extent, multiple, register)
+        item_bytes, rows, columns = ITEM_BYTES[view.outputs[0].dtype], calls.rows.extent, calls.columns.extent
+        if calls.is_run:  # in the largest words that divide all steps, or in registers that are merged
+            size = columns * item_bytes
+            steps = [step for axis in (calls.rows, *calls.outer) if axis.extent > 1 for step in axis.strides]
+            together = gcd(size, item_bytes * gcd(copy.target_offset, copy.source_offset, *steps))
+            word = next(n for n in (register, 4, 2, 1) if together % n == 0)
+            times = rows * min(8 + 2.4 * size / word, 45 + 4.5 * size / register)
+        elif calls.rows.strides[0] == calls.columns.strides[1] == 1:  # transposed
+            times = rows * (11 + columns * (0.8 + 6 / register))
         else:
-            times = CALL + rows.extent * (12 + 4.3 * columns.extent)
-        return prod(axis.extent for axis in calls.outer) * times
-
-    def _transposed_cost(self, rows: int, columns: int, multiple: int, register: int) -> float:
-        """Return instructions of blocks (four rows by a register's bytes) and of the rest."""
-        if multiple % 4 or columns < register or rows < 4:
-            return _lanes_cost(rows, columns)
-        fours, blocks = rows // 4, columns // register
-        times = fours * (22 + (1.0 if register == 8 else 0.72) * self.block * blocks)
-        times += _lanes_cost(4 * fours, columns % register) if columns % register else 0
-        return times + (_lanes_cost(rows % 4, columns) if rows % 4 else 0)
-
-
-def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
-    """Return instructions for runs of `size` bytes; they start at `multiples` in both buffers.
-
-    Both begin at a multiple of `apart` bytes from each other. Elements of one size, up to 8 bytes (bytes: 12), are
-    copied at once. Longer runs are merged words, partly written at the ends.
-    """
-    together = gcd(size, *multiples)
-    element = next(n for n in (register, 4, 2, 1) if together % n == 0)
-    elements = size // element
-    by_word = multiples[0] % register == 0
-    alike = apart % register == 0
-    longest = 16 if alike else _LONGEST[element, register][by_word] if element < 4 else size
-    if element < 4 and elements >= longest:
-        words = size / register
-        if alike:
-            return CALL + rows * (45 + 2.25 * words)
-        return CALL + rows * (36 + 6.3 * words if by_word else 47 + (8.0 if register == 8 else 6.4) * words)
-    if rows == 1:
-        return CALL - 4 + 2.0 * elements + 3 * (elements // 8)
-    if elements <= (12 if element == 1 else 8):
-        return CALL + rows * (3 + 2.0 * elements)
-    return CALL + 15 + rows * ((7 if elements % 8 == 0 else 17) + 2.0 * elements + 3 * (elements // 8))
-
-
-def _fill_cost(size: int, register: int) -> float:
-    """Return instructions for a run of a pad's value."""
-    return 5.0 + 2.0 * size if size <= 3 else FILL_RUN + FILL_WORD * size / register
-
-
-def _lanes_cost(rows: int, columns: int) -> float:
-    """Return instructions of a byte-wise copy: the longer axis, four of the other at once."""
-    shorter, longer = sorted((rows, columns))
-    rest = shorter % 4
-    return shorter // 4 * (45 + 10.5 * longer) + (45 + longer * (1.5 + 2.25 * rest) if rest else 0)
+            times = rows * (12 + 4.3 * columns)
+        return prod(axis.extent for axis in calls.outer) * (CALL + times)
 
 
 class WordMove(WordCopies):

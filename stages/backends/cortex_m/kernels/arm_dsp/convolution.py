@@ -6,7 +6,6 @@ from typing import ClassVar
 from pydantic import Field
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
-from stages.backends.cortex_m.kernels.arm_dsp.panel_cost import gathered
 from stages.backends.cortex_m.kernels.arm_dsp.panels import (
     FIELDS,
     GEOMETRY,
@@ -17,9 +16,16 @@ from stages.backends.cortex_m.kernels.arm_dsp.panels import (
     pixel_runs,
     step_elements,
 )
-from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
+from stages.backends.kernels.eight_bit import (
+    INT8_OFFSET,
+    same_bytes,
+    weight_zero_point,
+    why_not_sums,
+    why_not_types,
+)
 from stages.backends.kernels.kernel import Kernel, KernelParams, Lowering
-from stages.backends.kernels.matrix import columns_of, depth_of, has_windows
+from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, run_elements
+from stages.backends.kernels.windows import whole_windows
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -83,14 +89,11 @@ class Conv2d(Kernel):
         return conv2d(view, params.mr)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Return the instructions of complete tiles, remaining pixels and gathered windows.
-
-        Within 2 % of measurements for pointwise layers on planes, 5 % for windows.
-        """
+        """Return the estimated instructions of complete tiles, remaining pixels and gathered windows."""
         mr = params.mr
         runs, pixels = pixel_runs(view)
         left = _tile_cost(view, params, pixels % mr) if pixels % mr else 0.0
-        windows = gathered(view, mr) if has_windows(view) else 0.0
+        windows = _gathered(view, mr) if has_windows(view) else 0.0
         tiles = runs * (pixels // mr * _tile_cost(view, params, mr) + left)
         return view.outputs[0].shape[0] * (tiles + windows)
 
@@ -108,6 +111,20 @@ def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
     if arithmetic(view, long=True).scale.long:
         around += 2 + 8 * rows
     return 60 + panel + -(-columns_of(view) // 2) * (steps * step + around)
+
+
+def _gathered(view: LayerView, mr: int) -> float:
+    """Return the estimated instructions of panel.c for an image, most of all for windows that leave it at the sides."""
+    op, (_, height, width, _) = view.op, view.outputs[0].shape
+    steps, run, is_row = len(step_elements(view, mr)), run_elements(view), op.dilation[1] == 1
+    if INT8_OFFSET[view.inputs[0].dtype] or weight_zero_point(view):
+        runs = op.kernel[0] * (1 if is_row else op.kernel[1])
+        return float(height * width * (100 + runs * (57 + 28 * -(-run // 4))))
+    by_bytes = is_row and view.inputs[0].shape[3] % 4 != 0
+    edge = 150 + 60 * op.kernel[0] + (19 * op.kernel[0] * -(-run // 4) if by_bytes else 2.6 * steps)
+    inside = is_row * len(whole_windows(view, 1))
+    outside = width * (height - len(whole_windows(view, 0)))  # above or below
+    return height * (inside * (35 + 1.8 * steps) + (width - inside) * edge) + 50 * outside
 
 
 def _why_not_shape(view: LayerView) -> str:

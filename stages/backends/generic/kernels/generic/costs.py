@@ -43,41 +43,16 @@ class ProductCosts:
 
 
 @dataclass(frozen=True)
-class CopyCosts:
-    """Instructions of copies between strided views.
-
-    layer      overhead of a layer
-    call       for a call of copy.c; `row` for each row, `four` for four words, `word` for one of the rest
-    memcpy     for a call of memcpy, `byte` for each byte
-    loop       overhead of an element loop; `element` for each, `near` for each if they are at most two or neighbours
-    unrolled   longest run of neighbours that the compiler does not replace by memcpy; None: it replaces none
-    fill       for each byte of a padded output
-    """
-
-    layer: float = 0.0
-    call: float = 0.0
-    row: float = 10.0
-    four: float = 12.0
-    word: float = 3.0
-    memcpy: float = 20.0
-    byte: float = 0.5
-    loop: float = 0.0
-    element: float = 5.0
-    near: float = 5.0
-    unrolled: int | None = None
-    fill: float = 0.2
-
-
-@dataclass(frozen=True)
 class GenericCosts:
     """All figures of a core.
 
+    copied_byte     for a byte that memcpy copies
     batch_product   for one product of BATCH_MATMUL
     deepest_of_four largest depth of a convolution whose windows are gathered for four pixels at once; two for deeper
     """
 
     products: ProductCosts
-    copies: CopyCosts = CopyCosts()
+    copied_byte: float = 0.5
     batch_product: float = 3.5
     deepest_of_four: int = 512
 

@@ -56,8 +56,7 @@ class _Copying(Kernel):
 
     def cost(self, view: LayerView, params: CopyParams, target: Target) -> float:
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
-        copied = sum(_copy_cost(copy, item_bytes, params, target) for copy in self.copies(view))
-        return copied + costs_of(target).copies.layer
+        return 20 + sum(_copy_cost(copy, item_bytes, params, target) for copy in self.copies(view))
 
 
 class Move(_Copying):
@@ -109,8 +108,7 @@ class Move(_Copying):
         y = view.outputs[0]
         if view.op.kind == "resize_nearest_neighbor":
             return 8.0 * y.elements
-        filled = costs_of(target).copies.fill * y.bytes if view.op.kind == "pad" else 0
-        return super().cost(view, params, target) + filled
+        return super().cost(view, params, target) + (y.bytes if view.op.kind == "pad" else 0)
 
 
 class Concatenation(_Copying):
@@ -182,18 +180,14 @@ class Variable(Kernel):
 
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
     """Return the instructions of a copy: by words, by memcpy, or by a loop (innermost axis)."""
-    costs, run = costs_of(target).copies, copy.axes[-1]
+    run = copy.axes[-1]
     rows, row_bytes = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
     word = copy.word_bytes(item_bytes, target)
     if params.by == "words" and word:
-        fours, rest = divmod(row_bytes // word, 4)
-        calls = prod(axis.extent for axis in copy.axes[:-2])
-        return costs.call * calls + rows * (costs.row + costs.four * fours + costs.word * rest)
-    is_near = run.strides == (1, 1)
-    is_long = costs.unrolled is not None and run.extent > costs.unrolled
-    if copy.is_run(item_bytes) or (is_near and is_long):
-        return rows * (costs.memcpy + costs.byte * row_bytes)
-    return rows * (costs.loop + (costs.near if is_near or run.extent <= 2 else costs.element) * run.extent)
+        return float(rows * (13 + 4 * row_bytes // word))
+    if copy.is_run(item_bytes):
+        return rows * (15 + costs_of(target).copied_byte * row_bytes)
+    return 5.0 * rows * run.extent
 
 
 KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move, Slide, Variable)

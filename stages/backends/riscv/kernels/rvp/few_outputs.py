@@ -1,8 +1,8 @@
 """CONV_2D with few output channels: dot products along the depth, four pixels at a time."""
 
 from collections.abc import Mapping
-from math import ceil, prod
-from typing import Any, ClassVar, NamedTuple
+from math import prod
+from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
@@ -75,72 +75,21 @@ def load_bytes(view: LayerView, target: Target) -> int:
     return min(loads, key=lambda load: _cost(view, load, target))
 
 
-class _Instructions(NamedTuple):
-    """Instructions of a call, an output row and four pixels, from counts.
-
-    Outputs go in pairs; an odd number has a single one.
-    """
-
-    call: float
-    row: float
-    quad: float  # of pixels
-    paired: float  # the same, more where there are pairs
-    pair: float  # of outputs, to requantize
-    single: float
-    run: float  # of the depth, for each pair and the one left
-    window: float  # that is gathered
-    copied: float  # run of such a window
-    byte: float  # of a window that leaves the image sideways, where pixels are not whole loads
-
-
-_PAIR_STEP, _SINGLE_STEP, _COPIED_STEP = 17, 12, 11  # of a load of the depth
-_COUNTED = {
-    64: _Instructions(155, 95, 13, 32, 105, 51, 10, 78, 37, 5.7),
-    32: _Instructions(33, 184, 4, 34, 105, 55, 13, 68, 25, 4),
-}
-
-
 def _cost(view: LayerView, load: int, target: Target) -> float:
-    op, run, counts = view.op, run_elements(view), _COUNTED[target.word_bits]
+    """Return the estimated instructions: quads of pixels, whose outputs go in pairs, and gathered windows."""
+    op, run, (batch, height, width, _) = view.op, run_elements(view), view.outputs[0].shape
+    if not has_windows(view):  # one line
+        height, width = 1, height * width
     runs, steps = depth_of(view) // run, -(-run // load)
     pairs, single = divmod(op.out_channels, 2)
-    products = runs * (steps * (_PAIR_STEP * pairs + _SINGLE_STEP * single) + counts.run * (pairs + single))
-    quad = counts.quad + (counts.paired if pairs else 0) + products + counts.pair * pairs + counts.single * single
-    pixels = _pixels(view, load)
-    gathered = pixels.gathered * (counts.window + runs * (counts.copied + _COPIED_STEP * steps))
-    return (
-        counts.call
-        + counts.row * pixels.rows
-        + pixels.quads * quad
-        + gathered
-        + counts.byte * pixels.sideways * runs * run
-    )
-
-
-class _Pixels(NamedTuple):
-    """Pixel quads (also incomplete ones), windows gathered by words and by bytes, output rows."""
-
-    quads: int
-    gathered: int
-    sideways: int
-    rows: int
-
-
-def _pixels(view: LayerView, load: int) -> _Pixels:
-    batch, height, width, _ = view.outputs[0].shape
-    in_place = _in_place(view, load)
-    if not has_windows(view):
-        pixels = height * width
-        return _Pixels(batch * ceil(pixels / 4), 0 if in_place else batch * pixels, 0, batch)
-    across = whole_windows(view, 1)
-    columns, rows = len(across), len(whole_windows(view, 0)) if across else 0
-    if not in_place:
-        is_run = view.op.dilation[1] == 1 or view.op.kernel[1] == 1
-        sideways = height * (width - columns) if is_run else 0
-        return _Pixels(batch * height * ceil(width / 4), batch * height * width, batch * sideways, batch * height)
-    parts = (across.start, columns, width - across.stop)
-    quads = rows * sum(ceil(count / 4) for count in parts) + (height - rows) * ceil(width / 4)
-    return _Pixels(batch * quads, batch * (height * width - rows * columns), 0, batch * height)
+    products = runs * (steps * (17 * pairs + 12 * single) + 12 * (pairs + single))
+    quad = 10 + (33 if pairs else 0) + products + 105 * pairs + 53 * single
+    inside = height * width if _in_place(view, load) else 0
+    if inside and has_windows(view):
+        inside = len(whole_windows(view, 0)) * len(whole_windows(view, 1))
+    gathered = (height * width - inside) * (70 + runs * (32 + 11 * steps))
+    quads = -(-width // 4) + 2 * (0 < inside < height * width)  # the border has its own
+    return float(100 + batch * (height * (130 + quads * quad) + gathered))
 
 
 def _in_place(view: LayerView, load: int) -> bool:

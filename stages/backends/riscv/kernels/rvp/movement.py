@@ -9,9 +9,8 @@ class _Words(WordCopies):
     """Base of the kernels that copy data with functions of copies.c."""
 
     row_alignment = 1
-    estimate_error = 1.25
+    estimate_error = 2.0
     prefix: ClassVar[str] = "rvp"
-    block: ClassVar[float] = 41.0
 
 
 class Move(_Words, WordMove):
