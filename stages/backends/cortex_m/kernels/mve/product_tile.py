@@ -109,7 +109,7 @@ class Tile(ABC):
             for j in range(self.v.width):
                 for i in rows:
                     p(multiply, sums[i][j], self.values[i % 2], self.weights[j % 2])
-                    if i == j == 0:
+                    if i == j == 0 and len(rows) == 2:
                         self.load_weight(loads)
                 self.load_weight(loads)
 
