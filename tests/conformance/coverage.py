@@ -19,6 +19,7 @@ from tests.conformance.suite import (
 )
 
 _SOME = 16  # one case in so many mostly has all values of a parameter
+_DECLARED = re.compile(r"^[\w \*]*?\b(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
 
 
 def lacking(kernel: Kernel, target: Target, operator: str, wanted: Collection[str]) -> list[str]:
@@ -59,7 +60,7 @@ def uncalled(outcomes: Sequence[Outcome], target: Target) -> list[str]:
         declared = {
             name
             for header in kernel.headers
-            for name in re.findall(r"\w+", kernel_file(kernel.folder.path, header).read_text())
+            for name in _DECLARED.findall(kernel_file(kernel.folder.path, header).read_text())
         }
         objects = [compiled(target, kernel_file(kernel.folder.path, source).resolve()) for source in kernel.sources]
         defined, needed = _symbols(target, objects)
