@@ -97,6 +97,7 @@ def mandatory() -> Iterator[Case]:
         yield from part()
     for product in PRODUCTS:
         yield from product_cases(product)
+    yield from _groups()
 
 
 def _channels() -> Iterator[Case]:
@@ -132,7 +133,7 @@ def _windows() -> Iterator[Case]:
         window = around(kernel, stride, out, draw)
         layer = depthwise(draw, window, draw.choose(8, 16, 24, draw.integer(1, 20)), batch=draw.choose(1, 1, 2))
         yield case(f"window {window}", draw, layer, "windows")
-    for number, kernel in enumerate([*np.ndindex(5, 5), (4, 6), (3, 8), (4, 8)]):
+    for number, kernel in enumerate([*np.ndindex(5, 5), (4, 6), (3, 8), (4, 8), (8, 8), (7, 7)]):
         for stride in ((1, 1), (2, 2), (3, 1), (1, 3)):
             draw = Draw(300 + number, ("int8", "uint8")[number % 2])
             out = (draw.integer(1, 9), draw.integer(1, 9))
@@ -281,6 +282,20 @@ def _few_rows() -> Iterator[Case]:
             shift[-1] = 1
             layer = with_constants(layer, shift=shift)
         yield case(f"few rows {window} {weights}", draw, layer, "windows")
+
+
+def _groups() -> Iterator[Case]:
+    """3x3 windows, of images and of a row inside one: all types, groups of channels and steps of one or both signs."""
+    types = (("int8", ("int8", 0)), ("uint8", ("uint8", 128)), ("uint8", ("uint8", 0)))
+    kinds = grid((1, 2), types, ((3, 5), (12, 5), (16, 5), (16, 1)), (False, True))
+    for number, (stride, (dtype, weight_type), (channels, rows), once) in enumerate(kinds):
+        draw, low = Draw(5000 + number, dtype), bounds(dtype)[0]
+        window = around((3, 3), (stride, stride), (rows, 6), draw)
+        if rows == 1:
+            window = Window((3, 6 * stride), (3, 3), (stride, stride), (0, 1, 0, 2 - stride))
+        layer = depthwise(draw, window, channels, weight_type=weight_type)
+        layer = with_op(layer, output_zero_point=low if once else middle(dtype), act_min=low, act_max=low + 255)
+        yield case(f"group of {channels} {window} {weight_type} {once}", draw, layer, "tails: channels")
 
 
 def _layouts() -> Iterator[Case]:

@@ -36,7 +36,7 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for part in (_channels, _windows, _whole_images, _counts, _layouts, _bounds):
+    for part in (_channels, _windows, _whole_images, _counts, _layouts, _bounds, _units):
         yield from part()
 
 
@@ -126,3 +126,11 @@ def _bounds() -> Iterator[Case]:
                 draw, Window((15, 17), (15, 17)), 16, op=op, act_min=bounds(dtype)[0], act_max=bounds(dtype)[1]
             )
             yield Case(f"{op} extremes {dtype}", ("extremes",), layer, tuple(extremes(layer.inputs)))
+
+
+def _units() -> Iterator[Case]:
+    """Strides over pixels of each unit that divides them, of all types and operators."""
+    for number, (channels, dtype, op) in enumerate(product((3, 4, 6, 12), ("int8", "uint8"), OPS)):
+        draw = Draw(800 + number, dtype)
+        window = around((2, 2), (2, 2), (2, 9), draw)
+        yield case(f"{op} {channels} {window} {dtype}", draw, pool2d(draw, window, channels, op=op), "tails: channels")
