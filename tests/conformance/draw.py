@@ -166,6 +166,14 @@ def as_converted(layer: LayerView) -> LayerView:
     return with_constants(layer, weights=np.maximum(weights, bounds(str(weights.dtype))[0] + 1).astype(weights.dtype))
 
 
+def scaled_little(layer: LayerView) -> LayerView:
+    """The layer with small sums, of which outputs have from half to twice as much."""
+    weights, bias = layer.constant("weights"), layer.constant("bias")
+    ones = layer.op.weight_zero_point + weights.astype(np.int32) % 2
+    shift = np.arange(len(bias), dtype=np.int32) % 3 - 1
+    return with_constants(layer, weights=ones.astype(weights.dtype), bias=bias // 64, shift=shift[::-1].copy())
+
+
 def with_op(layer: LayerView, **fields: Any) -> LayerView:
     """The layer with other fields of its operator."""
     op = layer.op.model_copy(update=fields)

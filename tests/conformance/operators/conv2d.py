@@ -9,7 +9,7 @@ import numpy as np
 
 from stages.ir.graph import Conv2D, LayerView
 from tests.conformance.case import Case, case
-from tests.conformance.draw import Draw, as_converted, image, view
+from tests.conformance.draw import Draw, as_converted, bounds, image, scaled_little, view, with_op
 from tests.conformance.operators.products import Product, product_cases
 from tests.conformance.operators.windows import Window, any_window, around, kinds
 
@@ -144,7 +144,7 @@ ONE_CHANNEL = tuple(
 def mandatory() -> Iterator[Case]:
     for kind in (*PRODUCTS, FOUR_OUTPUTS, SQUARE, *ONE_CHANNEL, *NARROW):
         yield from product_cases(kind)
-    for part in (_windows, _lanes, _layouts, _bands, _few_rows, _single_pixels, _long):
+    for part in (_windows, _lanes, _layouts, _bands, _few_rows, _single_pixels, _long, _scales):
         yield from part()
 
 
@@ -317,3 +317,16 @@ def _long() -> Iterator[Case]:
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = conv2d(draw, around(kernel, (1, 1), (3, 3), draw), depth, 16)
         yield case(f"deep {kernel} {depth}", draw, layer, "depth")
+
+
+def _scales() -> Iterator[Case]:
+    """Each number of pixels and of channels in a tile: both types, orders and roundings, usual and large scales."""
+    few = (Window((4, 5), (3, 3)), 2)
+    shapes = (*((Window((1, pixels)), 6, 6) for pixels in (5, 10, 5, 10)), *((*few, units) for units in (1, 2, 3)))
+    kinds = product((("int8", 0), ("uint8", 0)), ("NHWC", "NCHW"), ("usual", "large", "once"), shapes)
+    for number, (kind, written, scale, (window, depth, units)) in enumerate(kinds):
+        draw, (low, high) = Draw(5800 + number, kind[0]), bounds(kind[0])
+        fields = {"weight_type": kind, "rounding": "single" if scale == "once" else "double"}
+        layer = as_converted(conv2d(draw, window, depth, units, layouts=("NHWC", written), **fields))
+        layer = with_op(scaled_little(layer) if scale == "large" else layer, act_min=low, act_max=high - 9)
+        yield case(f"scales {written} {window} of {units} {kind} {scale}", draw, layer, "layouts", "shifts")

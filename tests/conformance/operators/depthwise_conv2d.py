@@ -9,7 +9,7 @@ import numpy as np
 
 from stages.ir.graph import DepthwiseConv2D, LayerView
 from tests.conformance.case import Case, case, drawn_inputs, extremes
-from tests.conformance.draw import Draw, bounds, image, middle, view, with_constants, with_op
+from tests.conformance.draw import Draw, bounds, image, middle, scaled_little, view, with_constants, with_op
 from tests.conformance.operators.products import UNITS, Product, plain, product_cases
 from tests.conformance.operators.windows import Window, any_window, around, fits, kinds
 from tests.conformance.sums import tie_constants, zero_point_runs
@@ -98,6 +98,7 @@ def mandatory() -> Iterator[Case]:
     for product in PRODUCTS:
         yield from product_cases(product)
     yield from _groups()
+    yield from _scales()
 
 
 def _channels() -> Iterator[Case]:
@@ -296,6 +297,19 @@ def _groups() -> Iterator[Case]:
         layer = depthwise(draw, window, channels, weight_type=weight_type)
         layer = with_op(layer, output_zero_point=low if once else middle(dtype), act_min=low, act_max=low + 255)
         yield case(f"group of {channels} {window} {weight_type} {once}", draw, layer, "tails: channels")
+
+
+def _scales() -> Iterator[Case]:
+    """Two rows of 3x3 windows: both types, strides and roundings, usual and large scales, each order of bytes."""
+    types, orders = (("int8", 0), ("uint8", 128)), (("NHWC", "NHWC"), ("NHWC", "NCHW"), ("NHCW", "NHWC"))
+    kinds = grid(types, orders, ((1, (0, 1, 0, 1)), (2, (0, 0, 0, 1))), ("usual", "large", "once"))
+    for number, (kind, layouts, (stride, padding), scale) in enumerate(kinds):
+        draw, (low, high) = Draw(5100 + number, kind[0]), bounds(kind[0])
+        window = Window((3 + stride, 12), (3, 3), (stride, stride), padding)
+        rounding = "single" if scale == "once" else "double"
+        layer = depthwise(draw, window, 8, layouts=layouts, weight_type=kind, rounding=rounding)
+        layer = with_op(scaled_little(layer) if scale == "large" else layer, act_min=low, act_max=high - 9)
+        yield case(f"scales {layouts} {window} {kind} {scale}", draw, layer, "layouts", "shifts")
 
 
 def _layouts() -> Iterator[Case]:

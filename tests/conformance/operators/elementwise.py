@@ -119,7 +119,7 @@ def _mul_ties() -> Iterator[Case]:
         ends = {"output_zero_point": points[0], "act_min": points[1], "act_max": points[2]}
         return Mul(zero_points=(points[0], second), **scale, **ends)
 
-    yield from _tied_pairs(make, (-20, -14, -9, -8, -7, -6, -5, -1, 0, 1))
+    yield from _tied_pairs(make, (-20, -14, -9, -8, -7, -6, -5, -1, 0, 1, -16, -16))
 
 
 def _mul_rows() -> Iterator[Case]:

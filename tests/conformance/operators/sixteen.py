@@ -187,7 +187,7 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for part in (_each, _ties, _reals, _deep, _within_32_bits, _pixels, _functions):
+    for part in (_each, _ties, _reals, _deep, _within_32_bits, _pixels, _functions, _pairs):
         yield from part()
 
 
@@ -279,3 +279,17 @@ def _functions() -> Iterator[Case]:
         layer = softmax(draw, count)
         equal = np.full(layer.inputs[0].shape, -700, np.int16)
         yield Case(f"softmax of {count}", ("tails", "extremes"), layer, (*drawn_inputs(draw, layer), (equal,)))
+
+
+def _pairs() -> Iterator[Case]:
+    """SUB whose first input has the larger scale, as no drawn one has; MUL by each rounding and kind of shift."""
+    inputs, y = [image(f"x{number}", (3, 21), "int16") for number in range(2)], image("y", (3, 21), "int16")
+    for number, shift in enumerate((0, -1, -11, -14, -31)):
+        draw = Draw(3000 + number, "int16")
+        fields: dict[str, Any] = {"zero_points": (0, 0), **draw.clamped()}
+        last = (draw.integer(1 << 30, (1 << 31) - 1), shift)
+        scales = scaled((1 << 30, 0), draw.multiplier(-4, -1), (last[0], -13 - number))
+        yield case(f"sub {number}", draw, view(Add(op="sub", left_shift=15, **fields, **scales), inputs, y), "shifts")
+        for rounding in ("double", "single"):
+            op = Mul(output_multiplier=last[0], output_shift=shift, rounding=rounding, **fields)
+            yield case(f"mul {shift} {rounding}", draw, view(op, inputs, y), "shifts")
