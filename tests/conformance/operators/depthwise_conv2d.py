@@ -310,6 +310,17 @@ def _scales() -> Iterator[Case]:
         layer = depthwise(draw, window, 8, layouts=layouts, weight_type=kind, rounding=rounding)
         layer = with_op(scaled_little(layer) if scale == "large" else layer, act_min=low, act_max=high - 9)
         yield case(f"scales {layouts} {window} {kind} {scale}", draw, layer, "layouts", "shifts")
+    for size, high in grid((2, 3), (127, 90)):  # of large sums
+        draw = Draw(5200 + size, "int8")
+        layer = depthwise(draw, around((size, size), (2, 2), (3, 9), draw), 20)
+        far = {"bias": draw.rng.integers(-(1 << 21), 1 << 21, 20).astype(np.int32), "shift": np.full(20, -14, np.int32)}
+        layer = with_op(with_constants(layer, **far), output_zero_point=0, act_min=-128, act_max=high)
+        yield case(f"scales of large sums {size} {high}", draw, layer, "shifts")
+    draw = Draw(5210, "uint8")
+    layer = scaled_little(depthwise(draw, around((5, 5), (1, 1), (3, 9), draw), 5, weight_type=("uint8", 0)))
+    weights = layer.constant("weights").copy()
+    weights[0, 2, 2] = 200
+    yield case("scales of wide weights", draw, with_constants(layer, weights=weights), "shifts")
 
 
 def _layouts() -> Iterator[Case]:
