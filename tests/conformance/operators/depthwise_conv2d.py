@@ -321,6 +321,9 @@ def _scales() -> Iterator[Case]:
     weights = layer.constant("weights").copy()
     weights[0, 2, 2] = 200
     yield case("scales of wide weights", draw, with_constants(layer, weights=weights), "shifts")
+    draw = Draw(5211, "int8")
+    layer = depthwise(draw, around((3, 3), (3, 3), (3, 5), draw), 8, rounding="single")
+    yield case("scales of windows apart", draw, with_op(layer, act_min=-128, act_max=127), "shifts")
 
 
 def _layouts() -> Iterator[Case]:

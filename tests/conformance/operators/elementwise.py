@@ -129,12 +129,12 @@ def _mul_rows() -> Iterator[Case]:
         *(((4, 24), (1,)), ((1,), (57,)), ((2, 5, 1, 16), (2, 1, 3, 16)), ((2, 3, 1), (2, 3, 40))),
     )
     for number, (left, right) in enumerate(shapes):
-        for dtype in ("int8", "uint8"):
+        for dtype, rounding in product(("int8", "uint8"), ("double", "single")):
             draw = Draw(number, dtype)
-            layer = with_op(mul(draw), output_shift=-draw.integer(6, 9), rounding="double")
+            layer = with_op(mul(draw), output_shift=-draw.integer(6, 9), rounding=rounding)
             inputs = [image(f"x{n}", shape, dtype) for n, shape in enumerate((left, right))]
             layer = view(layer.op, inputs, image("y", tuple(np.broadcast_shapes(left, right)), dtype))
-            yield case(f"mul {left} {right} {dtype}", draw, layer, "broadcast")
+            yield case(f"mul {left} {right} {dtype} {rounding}", draw, layer, "broadcast")
 
 
 def _broadcasts() -> Iterator[Case]:
