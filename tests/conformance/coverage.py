@@ -19,7 +19,6 @@ from tests.conformance.suite import (
 )
 
 _SOME = 16  # one case in so many mostly has all values of a parameter
-_DECLARED = re.compile(r"^[\w \*]*?\b(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
 
 
 def lacking(kernel: Kernel, target: Target, operator: str, wanted: Collection[str]) -> list[str]:
@@ -50,29 +49,22 @@ def unused_parameters(kernel: Kernel, target: Target, operator: str) -> list[str
 
 
 def uncalled(outcomes: Sequence[Outcome], target: Target) -> list[str]:
-    """Functions that a kernel's headers declare and its sources define, and that no layer calls, nor another source."""
+    """Functions of the sources of kernels that this target has first, which no layer calls, nor another function."""
     kernels = {outcome.trial.kernel.name: outcome.trial.kernel for outcome in outcomes}.values()
     words = set(re.findall(r"\w+", "\n".join({outcome.body for outcome in outcomes})))
-    missing = []
+    sources: tuple[set[Path], set[Path]] = (set(), set())
     for kernel in kernels:
-        if rank(kernel, target):
-            continue
-        declared = {
-            name
-            for header in kernel.headers
-            for name in _DECLARED.findall(kernel_file(kernel.folder.path, header).read_text())
-        }
-        objects = [compiled(target, kernel_file(kernel.folder.path, source).resolve()) for source in kernel.sources]
-        defined, needed = _symbols(target, objects)
-        missing += sorted((declared & defined) - words - needed)
-    return missing
+        files = {kernel_file(kernel.folder.path, source).resolve() for source in kernel.sources}
+        sources[rank(kernel, target) > 0].update(files)
+    own, seen = ({compiled(target, source) for source in files} for files in (sources[0] - sources[1], sources[1]))
+    defined = re.findall(r" T (\w+)$", _listed(target, "nm", "-g", own), re.MULTILINE)
+    used = re.findall(r" R_\w+ +([A-Za-z]\w*)", _listed(target, "objdump", "-r", own | seen))
+    return sorted({*defined} - words - {*used})
 
 
-def _symbols(target: Target, objects: Sequence[Path]) -> tuple[set[str], set[str]]:
-    """Names of functions that the objects define, and of those they need from others; none where all is TIR."""
+def _listed(target: Target, command: str, option: str, objects: Collection[Path]) -> str:
+    """What a command of the target's compiler writes of the objects; nothing where all is TIR."""
     if not objects:
-        return set(), set()
-    nm = target.compiler.command.removesuffix("gcc") + "nm"
-    text = subprocess.run([nm, "-g", *objects], capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^\s*[0-9a-f]* ([A-Za-z]) (\w+)$", text, re.MULTILINE)
-    return {name for kind, name in found if kind == "T"}, {name for kind, name in found if kind == "U"}
+        return ""
+    tool = target.compiler.command.removesuffix("gcc") + command
+    return subprocess.run([tool, option, *objects], capture_output=True, text=True, check=True).stdout

@@ -61,7 +61,7 @@ def only(request: pytest.FixtureRequest) -> frozenset[str]:
 
 @pytest.mark.parametrize(("name", "group"), PLACES, ids=ids(PLACES))
 def test_kernels(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str], every: int) -> None:
-    """All that kernels declare to the layers is called as well, where all cases run."""
+    """All functions of the kernels are called as well, where all cases run."""
     target = equipped(name)
     outcomes = run([trial for operator in group for trial in trials(target, operator, *drawn, only, every)], target)
     check(outcomes, target)
