@@ -1,6 +1,6 @@
 """Instruction model of mve.gemm_s8 and mve.dot_s8: executions times cost by code part.
 
-The coefficients minimize squared relative errors over the layers of the Cortex-M55 cost table.
+The coefficients of single columns are counted in the assembly; the others were fitted to counts of layers.
 """
 
 from collections import Counter

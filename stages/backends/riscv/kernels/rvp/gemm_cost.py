@@ -1,7 +1,7 @@
 """Instruction model of the GEMM kernels: executions times counted cost, by code part.
 
 The loop over chunks is counted by its instructions (gemm_s8.S, dot_s8.S). Each other part has a coefficient, fitted by
-least squares of relative errors over the layers of the cost tables: calls, channel blocks, pixel rows gathered by
+least squares of relative errors over the counts of layers: calls, channel blocks, pixel rows gathered by
 panel.c in each of its copy modes, windows at the border, staging.
 """
 
