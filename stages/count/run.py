@@ -45,9 +45,9 @@ def run(job: Job[TensorizeConfig]) -> None:
 
 
 def exceeds_limit(graph: Graph, context: PassContext) -> bool:
-    """Return whether the arena exceeds its limit without counts, so that emit reports the error within seconds.
+    """Return whether the arena exceeds its limit, with estimated costs and with lower bounds.
 
-    It has to exceed the limit with estimated costs, and with their lower bounds.
+    Then nothing is counted, so that emit reports the error within seconds.
     """
     limit = context.config.arena_limit
     if limit is None or not context.by_rows:

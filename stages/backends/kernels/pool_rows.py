@@ -50,7 +50,7 @@ class PoolRows(Kernel):
         return pool_rows(view, function, POOL_ROWS.shape, line_elements(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Return the estimated instructions of passes over rows, and over the columns of their line."""
+        """Return the estimated instructions of passes over rows and over the columns."""
         op, (batch, height, width, channels) = view.op, view.outputs[0].shape
         maximum, total, mean, run = self.prices
         lanes = self.lanes_of(target)[not op.is_max]

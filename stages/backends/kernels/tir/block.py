@@ -197,10 +197,10 @@ _declared: ContextVar[dict[str, int] | None] = ContextVar("declared", default=No
 
 
 def declared_scratch(lower: Callable[[], Lowering]) -> dict[str, int] | None:
-    """Return the bytes by name of the scratch that `lower` declares, and end it before it builds loops.
+    """Return the bytes by name of the scratch that `lower` declares.
 
-    That takes a hundredth of the time of a lowering. Single elements become C variables. None if `lower` uses no
-    `Function`.
+    Ending `lower` before it builds loops takes a hundredth of the time of a lowering. Single elements become C
+    variables. None if `lower` uses no `Function`.
     """
     declared: dict[str, int] = {}
     token = _declared.set(declared)

@@ -89,7 +89,7 @@ class Conv2d(Kernel):
         return conv2d(view, params.mr)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Return the estimated instructions of complete tiles, remaining pixels and gathered windows."""
+        """Return the estimated instructions of tiles, remaining pixels and gathered windows."""
         mr = params.mr
         runs, pixels = pixel_runs(view)
         left = _tile_cost(view, params, pixels % mr) if pixels % mr else 0.0
@@ -114,7 +114,7 @@ def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
 
 
 def _gathered(view: LayerView, mr: int) -> float:
-    """Return the estimated instructions of panel.c for an image, most of all for windows that leave it at the sides."""
+    """Return the estimated instructions of panel.c, most for windows that leave the image."""
     op, (_, height, width, _) = view.op, view.outputs[0].shape
     steps, run, is_row = len(step_elements(view, mr)), run_elements(view), op.dilation[1] == 1
     if INT8_OFFSET[view.inputs[0].dtype] or weight_zero_point(view):

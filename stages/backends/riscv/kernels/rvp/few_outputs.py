@@ -76,7 +76,7 @@ def load_bytes(view: LayerView, target: Target) -> int:
 
 
 def _cost(view: LayerView, load: int, target: Target) -> float:
-    """Return the estimated instructions: quads of pixels, whose outputs go in pairs, and gathered windows."""
+    """Return the estimated instructions of quads of pixels and of gathered windows."""
     op, run, (batch, height, width, _) = view.op, run_elements(view), view.outputs[0].shape
     if not has_windows(view):  # one line
         height, width = 1, height * width
