@@ -105,6 +105,7 @@ class GroupSearch:
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
     _known: dict[tuple[int, int], dict[tuple[int, ...], Group | None]] = field(default_factory=dict)  # by rows
+    _asked: dict[tuple[int, int, tuple[int, ...]], Group | None] = field(default_factory=dict)  # by requested rows
 
     def __post_init__(self) -> None:
         """Ask for the cost of each call once."""
@@ -284,6 +285,12 @@ class GroupSearch:
 
     def _group(self, first: int, end: int, rows: Mapping[int, int]) -> Group | None:
         """Return a group with these rows per call; None if it is not possible."""
+        asked = first, end, tuple(rows.get(index, 1) for index in range(first, end))
+        if asked not in self._asked:
+            self._asked[asked] = self._new_group(first, end, rows)
+        return self._asked[asked]
+
+    def _new_group(self, first: int, end: int, rows: Mapping[int, int]) -> Group | None:
         described = self.network.described(first, end, rows)
         if described is None:
             return None
