@@ -26,7 +26,7 @@ def run(job: Job[TensorizeConfig]) -> None:
         save(Costs(), job.out)
         return
     from stages.count.counter import Counter
-    from stages.count.search import counted_costs
+    from stages.count.search import counted_costs, needs_counts
 
     in_cycles = job.config.optimize_for == "cycles"
     counter = Counter(
@@ -38,7 +38,9 @@ def run(job: Job[TensorizeConfig]) -> None:
         progress=job.progress,
     )
     job.progress("choosing which kernels to count")
-    costs = counted_costs([(graph, context)], counter, rom=counter.rom)
+    costs = counted_costs([(graph, context.unlimited)], counter, rom=counter.rom)
+    if context.config.arena_limit is not None and needs_counts(graph, context, costs):
+        costs = counted_costs([(graph, context)], counter, costs, rom=counter.rom)
     calls = sum(map(len, costs.counts.values()))
     job.log(f"{calls} kernels of {len(costs.counts)} layers are counted")
     save(costs, job.out)

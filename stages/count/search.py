@@ -26,16 +26,17 @@ Count = Callable[[Sequence[KernelCall]], Mapping[Call, int]]
 def counted_costs(
     networks: Sequence[tuple[Graph, PassContext]],
     count: Count,
-    known: Mapping[str, Mapping[str, int]] | None = None,
+    known: Costs | None = None,
     rom: Mapping[Call, CallRom] | None = None,
 ) -> Costs:
     """Return costs for choosing the kernels of networks (graphs of quantize, with contexts).
 
-    All networks are for one core. `known` are counts to start with: signature -> variant -> instructions. `rom` has the
-    ROM bytes of the counted calls; without it objectives ignore bytes. Exceptions of `count` and tensorize propagate.
+    All networks are for one core. `known` are costs to start with. `rom` has the ROM bytes of the counted calls:
+    without it objectives ignore bytes. Exceptions of `count` and tensorize propagate.
     """
-    counts = {layer: dict(row) for layer, row in (known or {}).items()}
-    costs = Costs(counts, lower_bounds=True)
+    known = known or Costs()
+    counts = {layer: dict(row) for layer, row in known.counts.items()}
+    costs = replace(known, counts=counts, lower_bounds=True)
     undecided = list(networks)
     while undecided:
         requested: dict[Call, KernelCall] = {}
@@ -47,6 +48,12 @@ def counted_costs(
         bytes_of = {} if rom is None else {key: rom[key] for key in results}
         costs = replace(costs, uncounted=uncounted, rom={**costs.rom, **bytes_of})
     return costs
+
+
+def needs_counts(graph: Graph, context: PassContext, costs: Costs) -> bool:
+    """Return whether a network chosen by these costs has calls to count."""
+    context = replace(context, costs=costs)
+    return bool(_missing(decide(graph, context)[0], context, costs))
 
 
 def _add_requested(requested: dict[Call, KernelCall], graph: Graph, context: PassContext, costs: Costs) -> bool:

@@ -110,7 +110,8 @@ def reduced(graph: Graph, context: PassContext) -> tuple[Graph, list[Rewrite]]:
 def decide(graph: Graph, context: PassContext) -> tuple[Chosen, list[Rewrite]]:
     """Run the passes up to `placement`.
 
-    Return the chosen kernels and the rewrites of the graph.
+    Return the chosen kernels and the rewrites of the graph. A limit that the arena keeps by itself changes no choice,
+    but for the smallest ROM, which uses all of it.
     """
     graph, rewrites = reduced(graph, context)
     if context.config.optimize_for != "rom" or context.config.narrow_weights is not None:
@@ -135,6 +136,15 @@ def _decided(graph: Graph, context: PassContext) -> Chosen:
 
 
 def _within_limit(graph: Graph, context: PassContext) -> Chosen:
+    limit = context.config.arena_limit
+    if limit is not None and not context.counting:
+        chosen = _with_less_memory(graph, context.unlimited)
+        if arena_bytes(chosen, context) <= limit:
+            return chosen
+    return _with_less_memory(graph, context)
+
+
+def _with_less_memory(graph: Graph, context: PassContext) -> Chosen:
     """Return the network, with layers by rows where that saves memory.
 
     Whole images with less scratch are the alternative where rows do not fit the arena's limit, or cost more.

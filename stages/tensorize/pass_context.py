@@ -71,6 +71,11 @@ class PassContext:
         return "cycles" if self.config.optimize_for == "cycles" else "instructions"
 
     @property
+    def unlimited(self) -> PassContext:
+        """The context without an arena limit."""
+        return replace(self, config=self.config.model_copy(update={"arena_limit": None}))
+
+    @property
     def by_rows(self) -> bool:
         """Whether layers may run by rows."""
         return self.config.by_rows and self.offload is None

@@ -51,7 +51,7 @@ def rate_choices(networks: Sequence[tuple[str, Graph, PassContext]], count: Coun
         counts.setdefault(layer, {})[variant] = instructions
     for name, graph, setting in networks:
         costs = counted_costs([(graph, setting)], count)
-        full = counted_costs([(graph, setting)], count, known=counts)
+        full = counted_costs([(graph, setting)], count, known=Costs(counts))
         chosen, best = (decide(graph, replace(setting, costs=known))[0] for known in (costs, full))
         merged = _merged(costs, full)
         choices = (chosen, best)

@@ -23,7 +23,9 @@ from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
 from stages.quantize.lower import lower_module
 from stages.tensorize import TensorizeConfig, TensorizeRule, layouts
+from stages.tensorize.arena_size import arena_bytes
 from stages.tensorize.artifact import save
+from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen, choose_kernels
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.packing import pack_and_lower
@@ -117,6 +119,14 @@ def test_a_chain_of_accelerated_layers_has_one_transform_at_each_end(limit: int,
     weights = pack_and_lower(chosen, setting()).weights["001.weights"]
     assert weights.nbytes == 32 * 3 * 3 * 32 * bits // 8
     check(chosen, tmp_path)
+
+
+def test_an_arena_limit_that_is_kept_without_it_changes_no_layout() -> None:
+    graph = chain((16, 32, 32, 16))
+    free = decide(graph, setting())[0]
+    roomy = setting(arena_limit=arena_bytes(free, setting()))
+    assert kernels(decide(graph, roomy)[0]) == kernels(free)
+    assert "blocked.conv2d" in kernels(free)
 
 
 def test_a_layer_for_which_transforms_cost_more_than_they_save_stays() -> None:
