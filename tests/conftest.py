@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -183,18 +182,16 @@ def every(request: pytest.FixtureRequest) -> int:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """The counts of tests/fuzz."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    found = [
-        json.loads(value)
+    counts = [
+        value
         for report in reports
         if getattr(report, "when", "") == "call"
         for name, value in report.user_properties
         if name == "fuzz"
     ]
-    if found:
-        from tests.fuzz.table import table
-
+    if counts:
         terminalreporter.section("mutants")
-        terminalreporter.write_line(table(found))
+        terminalreporter.write_line("\n".join(counts))
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ _ELSEWHERE = ("accelerator", "ci", "distributed", "add_")
 _OF_RECIPES = {"stages", "memory", "matrix", "extends", "model"}
 _OF_PROJECTS = {"boards", "cores", "timings", "store", "accelerator"}
 # What a part of a recipe is a part of; its rules name regions of a board that the page has before.
-_USUAL = {"schema": 1, "target": "rv64-rvp", "model": {"zoo": "ds_cnn"}}
+USUAL = {"schema": 1, "target": "rv64-rvp", "model": {"zoo": "ds_cnn"}}
 # What the stages of the pages say of themselves.
 STAGE = """\
 from stages.base import Stage, StageConfig
@@ -53,6 +53,11 @@ def snippets(keys: set[str]) -> Iterator[Any]:
                 yield pytest.param(text, id=f"{page.stem}-{number}")
 
 
+def recipe_texts() -> list[str]:
+    """Recipes and parts of recipes of the pages."""
+    return [str(part.values[0]) for part in snippets(_OF_RECIPES)]
+
+
 def loaded(text: str, folder: Path) -> None:
     """A recipe of a project that has the board and the stages of the pages."""
     (folder / "recipes").mkdir()
@@ -62,7 +67,7 @@ def loaded(text: str, folder: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(STAGE.format(kind=kind, provides=provides, consumes=consumes))
     registry = registry_of(Project(folder))
-    data = {**_USUAL, **yaml.safe_load(text)}
+    data = {**USUAL, **yaml.safe_load(text)}
     if "rules" in data.get("memory", {}):
         data["target"] = "my-board"
     if "name" in data:

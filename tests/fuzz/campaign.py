@@ -1,4 +1,4 @@
-"""Runs mutants in worker processes, holds these to bounds of CPU time and memory, and counts what became of each."""
+"""Runs mutants in worker processes and holds these to bounds of CPU time and memory."""
 
 import json
 import os
@@ -8,9 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fuzz.outcome import Outcome
@@ -33,20 +32,6 @@ class Job:
 
     def __str__(self) -> str:
         return f"pytest tests/fuzz --fuzz-only {self.kind}:{self.index} --fuzz-seed {self.seed}"
-
-
-@dataclass
-class Tally:
-    """Counts by verdict; `failed` has each mutant with a fault."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    failed: list[tuple[Job, Outcome]] = field(default_factory=list)
-
-    def add(self, job: Job, outcome: Outcome) -> None:
-        """Count one."""
-        self.verdicts[outcome.verdict if not outcome.faults else "failed"] += 1
-        if outcome.faults:
-            self.failed.append((job, outcome))
 
 
 class _Worker:

@@ -180,7 +180,7 @@ def _fit_constant(model: Any, tensor: Any) -> None:
 def _supported_codes() -> list[int]:
     from stages.ir.operators.table import OPERATORS
 
-    return [getattr(schema.BuiltinOperator, name) for name in OPERATORS]
+    return [getattr(schema.BuiltinOperator, name) for name in OPERATORS if not name.startswith("CUSTOM:")]
 
 
 def copied(rng: Random, model: Any) -> None:

@@ -2,11 +2,14 @@
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from random import Random
 from typing import Any
 
 import yaml
 
+from pipeline.plugins.registry import default_registry
+from tests.docs.test_snippets import USUAL, recipe_texts
 from tests.fuzz import hostile
 from tests.fuzz.mutate_bytes import damage
 from tests.fuzz.mutate_model import Mutant
@@ -15,91 +18,27 @@ from tests.support.emitted import ROOT
 # Stands in YAML where a number of many digits goes: Python writes no integer of more than 4,300.
 _DIGITS = "@digits@"
 _TINY: dict[str, Any] = {"op": "conv2d", "shape": [5, 6, 4], "out_channels": 8, "kernel": [3, 3]}
-_IMAGES = "recipes/digits/heldout_int8.npy"
-_REALS = "recipes/digits/heldout_float32.npy"
-_CONV = {"match": {"op": "conv2d"}, "data": "NHWC"}
-# Every key that recipes have, so that each can be mistaken.
-WRITTEN: tuple[dict[str, Any], ...] = (
-    {"schema": 1, "name": "fuzzed", "target": "host", "model": _TINY},
-    {
-        "schema": 1,
-        "target": "rv64-rvp",
-        "model": {"op": "add", "shape": [4, 3], "input": {"scale": 0.1, "zero_point": 3}, "activation": "relu"},
-        "memory": {
-            "arena_limit": "64K",
-            "rules": [{"match": {"op": "add", "name": "*", "shape": [4, 3]}, "part": "tensors", "region": "ram"}],
-        },
-        "stages": {
-            "layout": {"default": "NHWC", "rules": [{"match": {"name": "*", "groups": 1}, "data": "NCHW"}, _CONV]},
-            "quantize": {"mode": "prequantized"},
-            "tensorize": {"rules": [{"match": {"op": "add", "name": "*"}, "kernel": "generic.add", "params": {}}]},
-            "emit": {"prefix": "kws", "weights": "incbin", "alignment": 16},
-            "compile": {"optimize": "-O2"},
-            "simulate": {"inputs": {"random": 1, "seed": 1, "extremes": True}, "trace": True, "timeout": 60.0},
-            "verify": {"tolerance": 1e-4},
-        },
-    },
-    {
-        "schema": 1,
-        "extends": "rvp_base",
-        "target": "host",
-        "model": {"file": "recipes/digits/digits_int8.tflite"},
-        "stages": {
-            "simulate": {
-                "inputs": {"random": 0, "extremes": False, "files": [_IMAGES], "labels": "recipes/digits/labels.npy"},
-                "instruction_limit": 0,
-            }
-        },
-    },
-    {
-        "schema": 1,
-        "extends": "digits_rvp",
-        "matrix": {
-            "model": {"a": _TINY, "b": {"op": "relu", "shape": [9]}},
-            "target": ["host", "cortex-m4"],
-            "stages.compile.optimize": ["-O2", "-O3"],
-            "exclude": [{"model": "a", "target": "host"}],
-            "include": [{"target": "cortex-m4", "stages.simulate.inputs.seed": 7}],
-        },
-    },
-    {"schema": 1, "target": "host", "model": {"zoo": "autoencoder", "dtype": "int8", "seed": 3}},
-    {
-        "schema": 1,
-        "target": "host",
-        "model": {"file": "${FUZZED:-recipes}/digits/digits_float32.tflite"},
-        "stages": {
-            "quantize": {
-                "mode": "calibrate",
-                "data": {"files": ["recipes/digits/calib*.npy"], "encoding": {"dtype": "float32", "scale": 1.0}},
-                "samples": 20,
-                "evaluate": {"files": [_REALS], "labels": "recipes/digits/labels.npy"},
-                "weights": "int8",
-                "activations": "int8",
-                "per_channel": True,
-                "keep_float": [{"op": "softmax"}],
-                "keep_int16": [{"name": "dense*"}],
-                "ranges": "percentile",
-                "percentile": 99.9,
-                "equalize": True,
-                "bias_correction": True,
-                "max_loss": 50.0,
-                "min_snr": 5.0,
-                "search": {"max_loss": 1.0, "ram": "64K", "instructions": 1000000, "most": 3},
-            },
-            "simulate": {
-                "inputs": {"random": 1, "extremes": False, "files": [_REALS], "encoding": {"dtype": "float32"}},
-            },
-        },
-    },
-    {
-        "schema": 1,
-        "target": "host",
-        "model": {"file": "recipes/digits/digits_float32.tflite"},
-        "stages": {
-            "quantize": {"mode": "calibrate", "data": {"random": {"low": 0.0, "high": 1.0, "seed": 2}}, "samples": 5},
-        },
-    },
-)  # fmt: skip
+_RULE = {"match": {"op": "add", "name": "*", "shape": [4, 3]}, "part": "tensors", "region": "ram"}
+
+
+@cache
+def seed_recipes() -> list[dict[str, Any]]:
+    """Recipes with every key: of the pages, of recipes/, and all options of the stages with their defaults."""
+    stages = [stage for stage in default_registry() if stage.kind not in ("ptq", "count", "quantize")]
+    defaults = {stage.kind: stage.config().model_dump(mode="json", exclude={"kind"}) for stage in stages}
+    files = [yaml.safe_load(path.read_text()) for path in sorted(ROOT.glob("recipes/*.yaml"))]
+    matrix = {"model": {"a": _TINY, "b": {"op": "relu", "shape": [9]}}, "target": ["host", "cortex-m4"]}
+    matrix |= {"exclude": [{"model": "a", "target": "host"}], "stages.compile.optimize": ["-O2", "-O3"]}
+    matrix["include"] = [{"target": "cortex-m4", "stages.simulate.inputs.seed": 7}]
+    add = {"op": "add", "shape": [4, 3], "input": {"scale": 0.1, "zero_point": 3}, "activation": "relu"}
+    tiny = {"schema": 1, "target": "host", "model": _TINY}
+    return [
+        *([tiny, {**tiny, "stages": defaults}] * 6),
+        *([{**tiny, "model": add, "memory": {"arena_limit": "64K", "rules": [_RULE]}}] * 4),
+        *([{"schema": 1, "extends": "digits_rvp", "matrix": matrix}] * 4),
+        *(USUAL | yaml.safe_load(text) for text in recipe_texts()),
+        *files,
+    ]
 
 
 def recipe_mutant(seed: int, index: int) -> Mutant:
@@ -129,13 +68,10 @@ def recipe_mutant(seed: int, index: int) -> Mutant:
 
 
 def _seed_recipe(rng: Random) -> tuple[str, dict[str, Any]]:
-    if rng.random() < 0.7:
-        number = rng.randrange(len(WRITTEN))
-        return f"recipe {number}", copy.deepcopy(WRITTEN[number])
-    path = rng.choice(sorted(ROOT.glob("recipes/*.yaml")))
-    data = yaml.safe_load(path.read_text())
+    number = rng.randrange(len(seed_recipes()))
+    data = copy.deepcopy(seed_recipes()[number])
     data.pop("name", None)  # which must be the file's name in recipes/ only
-    return path.name, data
+    return f"recipe {number}", data
 
 
 def _written(rng: Random, data: dict[str, Any]) -> str:
@@ -167,7 +103,7 @@ def change_key(rng: Random, data: Any) -> None:
 def add_key(rng: Random, data: Any) -> None:
     """A key of some other place, or no key at all, in a mapping."""
     holders = [holder for holder in _holders(data) if isinstance(holder, dict)]
-    keys = [key for written in WRITTEN for holder in _holders(written) if isinstance(holder, dict) for key in holder]
+    keys = [key for seed in seed_recipes() for holder in _holders(seed) if isinstance(holder, dict) for key in holder]
     rng.choice(holders)[rng.choice([*keys, hostile.text(rng), None, 7])] = _value(rng, rng.choice([1, "host", [1, 2]]))
 
 

@@ -8,8 +8,9 @@ Each runs exactly as LiteRT or ONNX Runtime says, or is refused in one to five l
 The same seed gives the same mutants, whatever their number.
 """
 
-import json
 import os
+from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,9 +19,10 @@ import pytest
 from tests.fuzz import campaign
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
-from tests.fuzz.table import failures, summary
+from tests.fuzz.outcome import FAULTS, Outcome
 
 _FEW, _ALL = 14, 300  # mutants of a run that asks for no number: without --all, and with it
+_SHOWN = 40  # failures with their messages; all are counted
 # Of a hundred mutants.
 _SHARES = {"models": 50, "onnx": 10, "recipes": 40}
 
@@ -40,20 +42,40 @@ def _jobs(config: pytest.Config) -> list[campaign.Job]:
     return [campaign.Job(kind, seed, index) for kind in kinds for index in range(count * _SHARES[kind] // 100)]
 
 
+Results = Sequence[tuple[campaign.Job, Outcome]]
+
+
 def test_mutants_run_exactly_or_are_refused(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     jobs = _jobs(request.config)
     if not jobs:
         pytest.skip("no mutants: --fuzz 0")
-    tallies = {job.kind: campaign.Tally() for job in jobs}
+    results = []
     for job, outcome in campaign.run(jobs, tmp_path, _workers()):
-        tallies[job.kind].add(job, outcome)
+        results.append((job, outcome))
         if request.config.getoption("--fuzz-only"):
             print(f"{_kept(job, tmp_path)}\n{outcome.verdict}\n{outcome.message}")
-    for kind, tally in tallies.items():
-        request.node.user_properties.append(("fuzz", json.dumps(summary(kind, jobs[0].seed, tally))))
-    failed = [failures(tally) for tally in tallies.values() if tally.failed]
+    for kind in dict.fromkeys(job.kind for job in jobs):
+        request.node.user_properties.append(("fuzz", _counts(kind, jobs[0].seed, results)))
+    failed = [(job, outcome) for job, outcome in results if outcome.faults]
     if failed:
-        pytest.fail("\n".join(failed), pytrace=False)
+        pytest.fail(_failures(failed), pytrace=False)
+
+
+def _counts(kind: str, seed: int, results: Results) -> str:
+    """One line: what became of the mutants of a kind."""
+    outcomes = [outcome for job, outcome in results if job.kind == kind]
+    counts = Counter("failed" if outcome.faults else outcome.verdict for outcome in outcomes)
+    shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    return f"{kind} of seed {seed}: {len(outcomes)} mutants, {shown}"
+
+
+def _failures(failed: Results) -> str:
+    """Each failure with the command that repeats it, worst first."""
+    texts = [f"{len(failed)} mutants failed"]
+    for job, outcome in sorted(failed, key=lambda pair: min(map(FAULTS.index, pair[1].faults)))[:_SHOWN]:
+        lines = [line[:300].encode("unicode_escape").decode() for line in outcome.message.splitlines()[-8:]]
+        texts.append("\n    ".join([f"{', '.join(outcome.faults)}: {job}", *lines]))
+    return "\n".join(texts)
 
 
 def _kept(job: campaign.Job, folder: Path) -> str:

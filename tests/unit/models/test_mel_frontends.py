@@ -2,7 +2,6 @@
 
 import re
 import wave
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ import scipy.signal
 import yaml
 from pydantic import ValidationError
 
-from stages.import_model.checks import check_operator
-from stages.ir.model_info import ModelInfo, OperatorInfo, TensorInfo
+from stages.ir.model_info import TensorInfo
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
 from stages.ir.models.chain.frontends.mel import LogMel, MelFrontend, Mfcc
@@ -23,7 +21,6 @@ from stages.ir.models.chain.frontends.mel_operators import window
 from stages.ir.models.tflite_reader import read
 from stages.ir.operators.operation import Operation
 from stages.ir.operators.table import OPERATORS
-from stages.support.messages.operator_error import OperatorError
 from tests.support.shared_models import FOLDER
 from tests.support.stages_run import run_tflite
 
@@ -214,37 +211,3 @@ def test_firmware_computes_the_formula_over_several_runs(tmp_path: Path) -> None
     runs = run_tflite(data, [[run] for run in samples.reshape(8, 1, 256)], tmp_path)
     assert np.array_equal(np.concatenate([run.outputs[0] for run in runs]), expected)
     assert len(np.unique(expected)) > 50
-
-
-def _wrong_file(name: str, values: Any) -> tuple[ModelInfo, OperatorInfo]:
-    """The file of an mfcc front end with another constant, and the operator that reads it."""
-    info = read(build_frontend(Mfcc(offset=1e-6), Features()), "front end")
-    array = np.array(values)
-    tensors = [
-        replace(tensor, data=array.tobytes(), shape=array.shape, dtype=str(array.dtype))
-        if tensor.name == name
-        else tensor
-        for tensor in info.tensors
-    ]
-    (index,) = (tensor.index for tensor in tensors if tensor.name == name)
-    return replace(info, tensors=tuple(tensors)), next(o for o in info.operators if index in o.inputs)
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "message"),
-    [
-        ("mel/window", np.ones(479, np.int32), "needs a window of 480 values, at most 512; it has [479]"),
-        ("mel/window", np.ones(480, np.int16), "has the window 'mel/window', which is int16; it must be"),
-        ("mel/edges", np.arange(42, 0, -1).astype(np.int32), "of 40 filters, which are not rising bins"),
-        ("mel/edges", np.full(42, 300, np.int32), "of 40 filters, which are not rising bins"),
-        ("mel/ramps", np.ones(3, np.int32), "has weights [3]; one for each"),
-        ("mel/bias", np.ones((1, 40), np.int32), "has the bias [1, 40]"),
-        ("mel/offset", np.full((2, 40), -1, np.int32), "has offsets that are not mantissas from 0"),
-        ("features/weights", np.ones((13, 39), np.int16), "has weights [13, 39], which do not fit spectra of 40"),
-        ("features/right_shift", np.zeros(13, np.int32), "needs a bias and a shift from 1 to 62 for each of 13"),
-    ],
-)
-def test_constants_that_do_not_fit_are_refused(name: str, values: Array, message: str) -> None:
-    info, operator = _wrong_file(name, values)
-    with pytest.raises(OperatorError, match=re.escape(message)):
-        check_operator(operator, info)

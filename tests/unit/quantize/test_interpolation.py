@@ -1,4 +1,6 @@
-"""RESIZE_BILINEAR of 8 bits against LiteRT, bit for bit."""
+"""RESIZE_BILINEAR of 8 bits and RESIZE_NEAREST_NEIGHBOR of other types against LiteRT, bit for bit."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 from stages.base import StageError
 from stages.ir.models.builder import ModelBuilder
 from tests.support.integer import compare, integer_graph
+from tests.support.stages_run import check_firmware
 
 MODES = {"plain": {}, "corners": {"alignCorners": True}, "centers": {"halfPixelCenters": True}}
 
@@ -34,3 +37,17 @@ def test_sizes(dtype: str, mode: str, layout: str) -> None:
 def test_where_litert_reads_behind_the_image() -> None:
     with pytest.raises(StageError, match="go beyond the last"):
         integer_graph(model("int8", (1, 1800, 1, 1), (60000, 1), "plain"))
+
+
+ALL_TYPES = {"int16": {}, "int32": {"alignCorners": True}, "bool": {"halfPixelCenters": True}}
+
+
+@pytest.mark.parametrize("dtype", ALL_TYPES)
+def test_it_moves(dtype: str, tmp_path: Path) -> None:
+    b, quant = ModelBuilder(), (0.01, 0) if dtype == "int16" else None
+    x = b.input("x", (2, 5, 3, 4), dtype, *(quant or ()))
+    size = b.constant("size", np.array([7, 2], np.int32))
+    fields = {"alignCorners": False, "halfPixelCenters": False, **ALL_TYPES[dtype]}
+    out = b.emit("RESIZE_NEAREST_NEIGHBOR", [x, size], (2, 7, 2, 4), quant, "y", "ResizeNearestNeighborOptions", fields)
+    b.output(out)
+    check_firmware(b.build(), tmp_path)

@@ -1,8 +1,6 @@
 """TFLM's signal operators: their layers against TFLM's own interpreter, over several runs with their state."""
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from ai_edge_litert import schema_py_generated as schema
 from stages.import_model.checks import check_operator
 from stages.ir.models.chain.frontends.base import Features
 from stages.ir.models.chain.frontends.build import build_frontend
-from stages.ir.models.chain.frontends.mel import Mfcc
 from stages.ir.models.chain.frontends.microfrontend import MicroFrontend
 from stages.ir.models.chain.frontends.microfrontend_tables import gains
 from stages.ir.models.operators import build
@@ -33,7 +30,6 @@ from tests.support.integer import integer_graph
 from tests.support.optional import needs
 from tests.support.stages_run import verified
 
-RUNS = 4
 TYPES = {"float32": 0, "int32": 2, "int16": 7}
 Shaped = tuple[tuple[int, ...], str]
 
@@ -266,7 +262,6 @@ def _of(code: str, x: Shaped, y: Shaped, constants: Sequence[np.ndarray] = (), *
 
 
 X, ONES = ((1, 8), "int16"), np.ones(8, np.int16)
-MEL = "CUSTOM:FirmlineLogMel"
 BANK = [
     np.ones(8, np.int16),
     np.ones(8, np.int16),
@@ -347,23 +342,3 @@ def test_a_wrong_operator_is_named_with_its_value(data: bytes, message: str) -> 
     with pytest.raises(OperatorError, match=message) as error:
         check_operator(info.operators[0], info)
     assert str(error.value).startswith("operator 0 (CUSTOM:Signal") and len(str(error.value).splitlines()) <= 5
-
-
-LOG = _of("FilterBankLog", ((8,), "uint32"), ((8,), "int16"), input_correction_bits=3, output_scale=64)
-
-
-@pytest.mark.parametrize("data", [LOG, build_frontend(Mfcc(pre_emphasis=0.97), Features())], ids=["signal", "mel"])
-def test_damaged_options_are_refused(data: bytes) -> None:
-    """Any byte of the options may be wrong: the operator is refused, or its options are others."""
-    info, refused = read(data, "model"), 0
-    operator = next(operator for operator in info.operators if operator.op in ("CUSTOM:SignalFilterBankLog", MEL))
-    for at, change in itertools.product(range(len(operator.custom)), (1, 0x80, 0xFF)):
-        custom = bytearray(operator.custom)
-        custom[at] ^= change
-        try:
-            check_operator(replace(operator, custom=bytes(custom)), info)
-        except OperatorError:
-            refused += 1
-    assert refused > 2 * len(operator.custom)
-    with pytest.raises(OperatorError, match="has custom options of 1 bytes that are not a flexbuffer"):
-        check_operator(replace(operator, custom=b"?"), info)

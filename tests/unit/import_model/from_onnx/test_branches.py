@@ -72,10 +72,14 @@ NETWORKS = {
 }
 
 
+def network(name: str) -> onnx.ModelProto:
+    nodes, constants = NETWORKS[name]
+    return model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "no": NO, **constants})
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_branch_that_is_taken(name: str) -> None:
-    nodes, constants = NETWORKS[name]
-    proto = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "no": NO, **constants})
+    proto = network(name)
     (wanted,) = ReferenceEvaluator(proto).run(None, {"x": X})
     converted = convert(proto.SerializeToString(), "net.onnx", {}, "nchw")
     np.testing.assert_allclose(Reference(converted.data).run([X])[0], wanted, rtol=1e-6)

@@ -66,10 +66,14 @@ NETWORKS: dict[str, Case] = {
 }
 
 
+def network(name: str) -> Any:
+    nodes, inputs, types, constants, _ = NETWORKS[name]
+    return model(nodes, inputs, ["y"], constants, opset=13, types=types)
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_as_onnx_runtime(name: str, tmp_path: Path) -> None:
-    nodes, inputs, types, constants, limits = NETWORKS[name]
-    proto = model(nodes, inputs, ["y"], constants, opset=13, types=types)
+    proto, limits = network(name), NETWORKS[name][-1]
     compare_layers(proto, tmp_path / "graph")
     _, theirs, description = graph_of(proto)
     rules = {number: operator.get("rule") or {} for number, operator in enumerate(description["operators"])}

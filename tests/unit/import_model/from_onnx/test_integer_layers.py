@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.onnx_networks import FORMS, check
+
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
@@ -209,3 +211,12 @@ def test_the_graph_goes_on_with_the_firmwares_integers_behind_floats_in_near_tie
 def test_windows_in_padding_alone_are_refused() -> None:
     with pytest.raises(StageError, match=r"has windows .2, 2. that lie completely in the padding"):
         graph_of(average("int8", (1, 6, 2, 7), kernel_shape=[2, 2], pads=[1, 0, 1, 0], dilations=[3, 1]))
+
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_drawn_networks_are_onnx_runtimes(form: str) -> None:
+    assert sum(check(seed, form)["layers"] for seed in range(200, 206)) > 30

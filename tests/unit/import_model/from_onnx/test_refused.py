@@ -1,15 +1,18 @@
-"""ONNX files that cannot be imported: what is said of them."""
+"""ONNX files that cannot be imported: what is said of them, and that docs/how-to/onnx.md names all operators."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+
+from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-import onnx
 import yaml
 
 from pipeline.plugins.registry import default_registry
@@ -255,3 +258,24 @@ def test_an_operator_of_a_domain_that_is_not_imported() -> None:
     del proto.graph.output[0].type.tensor_type.shape.dim[:]
     proto.graph.output[0].type.tensor_type.ClearField("shape")
     assert refused(proto) == text
+
+
+pytest.importorskip("onnx")
+
+
+PAGE = Path(__file__).resolve().parents[4] / "docs/how-to/onnx.md"
+
+
+def test_the_page_has_all_operators() -> None:
+    rows = PAGE.read_text().partition("| operators | supported |")[2].split("\n\n")[0].splitlines()[2:]
+    named = [name for row in rows for name in re.findall(r"\w+", row.split("|")[1])]
+    assert sorted(named) == sorted({name.rpartition(".")[2] for name in (*TRANSLATORS, *MOVES, *FOLDED)})
+
+
+def test_the_page_has_all_that_is_refused() -> None:
+    """Of the newest opset of the package."""
+    schemas = onnx.defs.get_all_schemas()
+    standard = {schema.name for schema in schemas if schema.domain in ("", "ai.onnx") and not schema.deprecated}
+    refused_list = re.search(r"except the random ones:\s(.*?)\.\n", PAGE.read_text(), re.DOTALL)
+    assert refused_list is not None
+    assert sorted(re.findall(r"\w+", refused_list[1])) == sorted(standard - {*TRANSLATORS, *MOVES, *FOLDED})

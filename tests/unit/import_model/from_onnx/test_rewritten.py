@@ -69,14 +69,19 @@ FUNCTIONS: dict[str, tuple[list[onnx.NodeProto], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_local_functions(name: str) -> None:
-    """Results are those of ONNX Runtime on the file itself, and verify finds every layer in the rewritten one."""
+def network(name: str) -> onnx.ModelProto:
     nodes, functions = FUNCTIONS[name]
     proto = model(nodes, {"x": X.shape}, ["y"], WEIGHTS | {"yes": np.array(True)})
     proto.functions.extend(functions)
     if "pkg.torch" not in {entry.domain for entry in proto.opset_import}:
         proto.opset_import.append(helper.make_opsetid("pkg.torch", 1))
+    return proto
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_local_functions(name: str) -> None:
+    """Results are those of ONNX Runtime on the file itself, and verify finds every layer in the rewritten one."""
+    proto = network(name)
     if name not in ("results that are inputs", "of another opset"):  # which ONNX Runtime does not take
         expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": X})[0]
     else:

@@ -173,15 +173,3 @@ def shell(line: str, tmp_path: Path) -> tuple[int, str]:
 )
 def test_streams_that_are_closed_or_full(line: str, code: int, message: str, tmp_path: Path) -> None:
     assert shell(line, tmp_path) == (code, message)
-
-
-@pytest.mark.parametrize("number", ["INT", "TERM"])
-def test_a_signal_in_the_first_second_leaves_one_line(number: str, tmp_path: Path) -> None:
-    """As .venv/bin/doit of bootstrap starts it: with the signals blocked, one of them waiting."""
-    script = f"kill -{number} $$; exec {sys.executable} -P -m pipeline list"
-    blocked = [f"--default-signal={number}", f"--block-signal={number}"]
-    done = subprocess.run(
-        ["env", *blocked, "bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    code = 128 + {"INT": 2, "TERM": 15, "HUP": 1}[number]
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "interrupted; finished stages are kept\n")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.artifacts.store import Store
 from pipeline.commands.dispatch import run
 from pipeline.commands.export import export
 from pipeline.errors import PipelineError
@@ -65,29 +64,6 @@ def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "taken has other files: notes.txt" in error_of("recipe=small as=cmake to=taken", capsys)
     assert sorted(path.name for path in folder.iterdir()) == ["pipeline.yaml", "recipes", "taken"]
     assert [path.name for path in (folder / "taken").iterdir()] == ["notes.txt"]
-
-
-def test_again_and_into_another_place(folder: Path) -> None:
-    project = Project(folder)
-    result = export("small", "platformio", "", project=project, store=exports._store())
-    assert result["folder"] == "build/small/host/export/platformio" and result["changed"] == result["files"]
-    place = folder / result["folder"]
-    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
-    again = export("small", "platformio", "", project=project, store=exports._store())
-    assert again["changed"] == 0 and {path: path.read_bytes() for path in before} == before
-    noted = Store(exports._store()).runs.find("small", "host")
-    assert noted is None or not any("emit.prefix" in change for change in noted.changes)
-    other = export("small", "platformio", "../other", project=project, store=exports._store())
-    assert other["files"] == result["files"]
-    assert {path.relative_to(place): data for path, data in before.items()} == {
-        path.relative_to(folder.parent / "other"): path.read_bytes()
-        for path in (folder.parent / "other").rglob("*")
-        if path.is_file()
-    }
-    (place / "README.md").write_text("mine")
-    with pytest.raises(StageError, match=r"changed since they were exported: README\.md"):
-        export("small", "platformio", "", project=project, store=exports._store())
-    assert (place / "README.md").read_text() == "mine"
 
 
 def test_two_recipes_in_one_export(folder: Path) -> None:

@@ -41,17 +41,6 @@ def test_layers_that_lose_most_are_tried_first_and_rules_of_the_recipe_stay() ->
     ]
 
 
-def test_front_has_what_nothing_beats_in_everything() -> None:
-    fast, exact, worse, same, failed = (
-        measured("fast", 1, 20, 100, 50, 10),
-        measured("exact", 0, 40, 900, 50, 10),
-        measured("worse", 1, 19, 100, 50, 11),
-        measured("same", 0, 40, 900, 50, 10),
-        measured("failed", error="does not fit"),
-    )
-    assert pareto_front([worse, fast, exact, same, failed]) == [fast, exact]
-
-
 def test_best_is_within_the_budget_with_least_loss_then_fewest_instructions() -> None:
     measurements = [
         measured("a", 0, 40, 900, 60, 10),

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands import watch as watch_module
-from pipeline.commands.dispatch import run
 from pipeline.commands.watch import FileTimes, dependencies, times_of, wait, watch
 from pipeline.project import Project
 from stages.support.system.installation import INSTALLATION as ROOT
@@ -95,17 +94,6 @@ def test_new_and_replaced_files_end_the_wait(tmp_path: Path, name: str) -> None:
         ended.set()
         thread.join()
     assert {path.name for path in changed} == {Path(name).name}
-
-
-def test_an_unknown_recipe_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "recipes").mkdir()
-    (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(watch_module, "watch", lambda *arguments: pytest.fail("it waits"))
-    assert run(["watch", "nope"]) == 1
-    assert "unknown recipe 'nope'" in capsys.readouterr().err
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -106,25 +106,6 @@ def test_a_local_cluster_listens_on_loopback_and_ends_when_its_command_is_killed
     assert [*tmp_path.glob("firmline-*")] == []
 
 
-@pytest.mark.usefixtures("heeded")
-def test_a_local_cluster_ends_with_ctrl_c(tmp_path: Path) -> None:
-    """Ctrl-C reaches all processes of a terminal: one line, the exit code, no process and no folder that stays."""
-    with _command(tmp_path) as started:
-        os.killpg(started.pid, signal.SIGINT)
-        out, err = started.communicate(timeout=120)
-        assert (started.returncode, out, err) == (130, b"", b"interrupted; finished stages are kept\n")
-        _wait(lambda: not _processes(tmp_path))
-    assert [*tmp_path.rglob("firmline-dask*")] == []
-
-
-@pytest.fixture
-def heeded() -> Iterator[None]:
-    """Ctrl-C as a terminal has it: programs that a shell runs in the background ignore it, and theirs do."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def _wait(until: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not until():

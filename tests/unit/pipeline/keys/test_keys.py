@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.keys.tools import Tools
+from pipeline.plugins.registry import default_registry
+from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from stages.base import ToolIdentity
+from stages.ir.models.spec import FileModel
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.processes import python
 
@@ -88,3 +91,17 @@ def _of_the_project(paths: list[str]) -> set[Path]:
         and path.suffix != ".py"
         and "__pycache__" not in path.parts
     } - {path for path in opened if path.is_dir()}
+
+
+def test_every_source_pattern_matches() -> None:
+    """A mistyped pattern would leave code out of the key, and nobody would notice."""
+    targets = load_targets(ROOT).values()
+    model = FileModel(file="model.tflite")
+    patterns = {
+        (stage.kind, glob)
+        for stage in default_registry()
+        for target in targets
+        for glob in stage.inputs(stage.config(), model, target).sources
+    }
+    assert len(patterns) >= 30
+    assert [(kind, glob) for kind, glob in patterns if not any(ROOT.glob(glob))] == []

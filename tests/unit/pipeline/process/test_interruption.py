@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from stages.support.system.installation import INSTALLATION as ROOT
-from tests.support.processes import python
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 # A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.
@@ -135,42 +134,6 @@ def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, "interrupted; finished stages are kept\n")
     assert list(temporary.iterdir()) == []
-
-
-_LATE = """
-import os, signal, sys
-from pipeline.process import interruption
-
-def signalled(work):
-    def both(*arguments, **more):
-        os.kill(os.getpid(), signal.SIGINT)
-        return work(*arguments, **more)
-    return both
-
-def broken():
-    raise BrokenPipeError
-
-_, owner, name, work = sys.argv
-owner = getattr(interruption, owner) if owner else interruption
-setattr(owner, name, signalled(getattr(owner, name)))
-interruption.interruptible({"done": str, "broken": broken}[work])
-"""
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "work", "expected"),
-    [
-        pytest.param("shutil", "rmtree", "done", (130, "interrupted; finished stages are kept\n"), id="after-the-work"),
-        pytest.param("", "_kill_children", "broken", (141, ""), id="while-a-closed-pipe-ends-it"),
-    ],
-)
-def test_a_signal_that_comes_late_neither_hangs_nor_shows_a_traceback(
-    tmp_path: Path, owner: str, name: str, work: str, expected: tuple[int, str]
-) -> None:
-    words = ("-c", _IN_THE_FOREGROUND + _LATE, owner, name, work)
-    done = python(*words, env={"TMPDIR": str(tmp_path)}, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == expected
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("words", [("run", "-n", "2", "recipe=demo"), ("list",)])

@@ -1,7 +1,5 @@
 """The schema that editors read."""
 
-from typing import Any
-
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.json_schema import recipe_schema, schema_file, schema_text
@@ -40,9 +38,3 @@ def test_a_recipe_that_extends_may_be_partial() -> None:
         {"required": ["matrix"]},
         {"required": ["schema", "target", "model"]},
     ]
-
-
-def _pairs(node: Any) -> list[tuple[str, Any]]:
-    if isinstance(node, dict):
-        return [(key, value) for key, value in node.items()] + [p for child in node.values() for p in _pairs(child)]
-    return [pair for child in node for pair in _pairs(child)] if isinstance(node, list) else []

@@ -1,6 +1,5 @@
 """Stages that a recipe inserts, disables, moves or replaces."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,19 +159,3 @@ def test_only_stages_of_the_recipe_can_be_asked_for(project: FakeProject, doit: 
     says(project, STRIP)
     assert doit("run", "demo:strip")[0] == 0
     assert project.ran() == ["import", "emit", "strip"]
-
-
-def test_preflight_checks_see_the_artifacts_that_the_stage_will_read(
-    project: FakeProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without strip's artifact, compile does not get emit's artifact instead."""
-    project.run()
-    says(project, STRIP)
-    seen: list[list[str]] = []
-
-    def preflight(stage: Any, config: Any, model: Any, target: Any, root: Path, artifacts: Any) -> None:
-        seen.append(sorted(artifacts))
-
-    monkeypatch.setattr(project.registry["compile"].__class__, "preflight", preflight)
-    project.run()
-    assert seen == [["import"]]

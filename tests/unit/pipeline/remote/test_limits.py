@@ -142,23 +142,6 @@ def test_a_run_goes_on(name: str, project: FakeProject, monkeypatch: pytest.Monk
         assert server.requests <= 4 * (MOST_FAILURES + 8)
 
 
-def test_a_kept_connection_that_the_server_closes_is_opened_again(tmp_path: Path) -> None:
-    requests: list[bytes] = []
-
-    def close_every_second_time(request: bytes) -> Iterator[bytes]:
-        requests.append(request)
-        if len(requests) % 2:
-            yield OK + b"Content-Length: 0\r\n\r\n"
-
-    body = tmp_path / "body"
-    body.write_bytes(bytes(1000))
-    with serving(close_every_second_time) as server:
-        transport = HttpTransport(RemoteSettings(server.url))
-        assert transport.has("cas/1") and transport.has("cas/2")
-        transport.write("cas/3", body)
-    assert len(requests) == 5 and requests[-1].endswith(b"\r\n\r\n" + bytes(1000))
-
-
 def test_what_is_packed_stays_packed() -> None:
     """It was not asked for, and a kilobyte of it may be a gigabyte."""
     import gzip

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,34 +25,6 @@ def make_artifact(store: Store, number: int) -> Artifact:
 
 def _written(path: Path, number: int) -> None:
     path.write_text(f"bytes of {number}\n")
-
-
-def test_each_thread_waits_until_its_own_is_there(tmp_path: Path, memory: Memory) -> None:
-    """What one thread waits for is not another's to forget."""
-    store = Store(tmp_path)
-    remote = memory.remote(store)
-    first, other = make_artifact(store, 1), make_artifact(store, 2)
-    memory.hold()
-    remote.send(first)
-    remote.send(other)
-    results: list[bool] = []
-
-    def wait(*keys: str) -> None:
-        remote.flush(keys=keys or None)
-        results.append(all(f"ac/{key}" in memory.objects for key in keys or (first.key, other.key)))
-
-    with ThreadPoolExecutor(6) as pool:
-        waiting = [
-            pool.submit(wait, *keys) for keys in ((), (), (first.key,), (first.key,), (other.key,), (other.key,))
-        ]
-        time.sleep(0.2)
-        assert not any(transfer.done() for transfer in waiting)
-        memory.gate.set()
-        for transfer in waiting:
-            transfer.result(30)
-    assert results == [True] * 6
-    remote.flush()
-    assert remote.traffic.sent == 2
 
 
 def test_two_that_fetch_the_same_both_have_it(tmp_path: Path, memory: Memory) -> None:

@@ -40,17 +40,3 @@ class Ascii(io.StringIO):
 def test_a_file_gets_a_table_without_rich(stream: io.StringIO, shown: str) -> None:
     ProgressDisplay(stream).show(lambda width: Drawn())
     assert stream.getvalue() == f"{shown}\n"
-
-
-def test_a_long_stage_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what was done since it began to count: a stage may begin at any fraction."""
-    now = [100.0]
-    monkeypatch.setattr("pipeline.terminal.progress.time.monotonic", lambda: now[0])
-    stream = Terminal()
-    display = ProgressDisplay(stream)
-    display.progress("demo", "simulate", "20 of 100 inferences", 0.2)
-    now[0] += 30
-    display.progress("demo", "simulate", "30 of 100 inferences", 0.3)
-    display._bars.refresh()  # type: ignore[union-attr]
-    display.close()
-    assert "30 of 100 inferences, 4 min left" in stream.getvalue()

@@ -17,16 +17,6 @@ def compare(before: Record, now: Record) -> Verdict:
     return check([Outcome(case(), now)], {before.id: before})
 
 
-def test_tools_of_other_versions_are_reported_once() -> None:
-    """As on a machine with another GCC, where more than one percent may be its doing."""
-    before = [replace(record(row=row), tools={"compiler": "12.2.0", "numpy": "2.4", "g++": "12.2.0"}) for row in "ab"]
-    now = [replace(record(row=row), tools={"compiler": "13.2.0", "numpy": "2.4", "qemu": "8.2"}) for row in "ab"]
-    outcomes = [Outcome(case(row), item) for row, item in zip("ab", now, strict=True)]
-    verdict = check(outcomes, {item.id: item for item in before})
-    assert verdict.notes == ["compiler 13.2.0; the stored figures were measured with 12.2.0"]
-    assert not verdict.failed
-
-
 @pytest.mark.parametrize(
     ("before", "now", "worse", "better", "code"),
     [
@@ -61,13 +51,6 @@ def test_what_may_rise_and_fall(before: Record, now: Record, worse: list[str], b
         assert all(text in "\n".join(lines) for text in expected)
 
 
-def test_stale_figures_are_reported_with_the_command_that_renews_them(capsys: pytest.CaptureFixture[str]) -> None:
-    verdict = compare(record((("all", 1000),)), record((("all", 949),)))
-    assert verdict.stale == ["net on rv64-rvp: instructions 1,000 -> 949 (-5.1 %)"]
-    verdict.print("doit bench --update")
-    assert "some stored figures are outdated; update them with doit bench --update" in capsys.readouterr().out
-
-
 def test_figures_of_other_kernels_are_stale_whatever_they_are() -> None:
     before = record()
     layers = tuple({**layer, "kernel": f"new.{layer['name']}"} for layer in before.layers)
@@ -75,16 +58,6 @@ def test_figures_of_other_kernels_are_stale_whatever_they_are() -> None:
     (line,) = verdict.stale
     assert line.startswith("net on rv64-rvp: instructions 1,000 -> 1,000 (+0.0 %); 'conv' uses new.conv, was ")
     assert "'softmax' uses new.softmax" in line and (verdict.worse, verdict.exit_code) == ([], 3)
-
-
-def test_skipped_and_new_rows_are_reported_and_do_not_fail() -> None:
-    skipped = case("real").__class__("real", "rv64-rvp", None, "demo", skipped="the file is absent")
-    verdict = check([Outcome(skipped), Outcome(case(), record())], {("real", "rv64-rvp"): record(row="real")})
-    assert not verdict.failed
-    assert verdict.notes == [
-        "real on rv64-rvp: skipped, the file is absent",
-        "net on rv64-rvp: not stored yet; run `doit bench --update`",
-    ]
 
 
 @pytest.mark.parametrize(("count", "stored"), [(1000, True), (1001, True), (1001, False)])

@@ -45,15 +45,6 @@ def test_merging_keeps_what_was_not_measured() -> None:
     assert merged(ROWS, {"conv/a": other}, ["conv/a"]) == {"conv/a": other}
 
 
-@pytest.mark.parametrize("option", ["json", "markdown"])
-def test_a_place_that_cannot_be_written_is_reported_before_anything_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
-    monkeypatch.setattr("pipeline.commands.bench.layers._counted", lambda *_: pytest.fail("something is measured"))
-    with pytest.raises(PipelineError, match="cannot be written: Is a directory"):
-        bench({**BENCH_OPTIONS, option: str(tmp_path), "only": "pooling/*"}, root=ROOT, suite_name="layers")
-
-
 def test_check() -> None:
     now = {
         "conv/a": LayerRow("conv/a", 1000, 50, {"m4": Figure(905, ("x.gemm",)), "m55": Figure(203, ("w",))}),
@@ -98,17 +89,3 @@ def test_drawn_layers_are_held_to_the_order_of_targets(monkeypatch: pytest.Monke
 def test_what_is_typed_wrong(options: dict[str, Any], says: str) -> None:
     with pytest.raises(PipelineError, match=says.replace("?", "\\?")):
         run(**options)
-
-
-def test_figures_that_rose_fail_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    """Held against what is measured here, whatever docs/layers.json has."""
-    name, figures_file = "functions/ds_cnn_softmax", tmp_path / "figures.json"
-    assert run(only=name, targets="rv64-rvp", json=str(figures_file)) == 0
-    row = read_rows(figures_file)[name]
-    figure = row.figures["rv64-rvp"]
-    stored: dict[str, LayerRow] = {}
-    monkeypatch.setattr(layers, "read_rows", lambda path: stored)
-    for count, code in ((figure.instructions, 0), (figure.instructions - 20, FAILED)):
-        stored[name] = replace(row, figures={"rv64-rvp": replace(figure, instructions=count)})
-        assert run(only=name, targets="rv64-rvp", check=True) == code
-    assert f"WORSE: {name} on rv64-rvp: instructions" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The suite file and the cases that follow from it."""
+"""The suite file, the cases that follow from it, and the pages with their figures."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.commands.bench.cases import file_cases, models_folder, select, suite_cases
 from pipeline.commands.bench.check import limit_error
+from pipeline.commands.bench.page import figures_section, replace_section, short_section
 from pipeline.commands.bench.ratio import short_ratios
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.suite import load_suite
@@ -101,3 +102,18 @@ def test_mistake_in_the_suite_is_shown_where_it_is(tmp_path: Path, old: str, new
     with pytest.raises(RecipeError) as error:
         load_suite(suite_file(tmp_path, SUITE.replace(old, new)))
     assert message in str(error.value)
+
+
+def test_the_pages_are_of_what_is_stored() -> None:
+    """docs/reference/figures.md has docs/bench.json; README.md has the rows that the suite shows."""
+    suite = load_suite()
+    cases = suite_cases(suite.rows, ROOT, ROOT / "nowhere")
+    records = read_records(ROOT / "docs/bench.json")
+    for name, section in (("docs/reference/figures.md", figures_section), ("README.md", short_section)):
+        text = (ROOT / name).read_text()
+        assert replace_section(text, section(cases, suite, records), name) == text, f"doit bench --update writes {name}"
+    assert {(row_on.row, row_on.target) for row_on in suite.shown} <= records.keys()
+    shown = {row_on.row for row_on in suite.shown}
+    assert not any(row.file or row.model for row in suite.rows if row.name in shown), "rows that run by a recipe's name"
+    (ic02,) = [line for line in (ROOT / "docs/reference/figures.md").read_text().splitlines() if "| ic02_m4 |" in line]
+    assert ic02.endswith("| none published |  |"), "a row's note stands where figures of others would"
