@@ -1,7 +1,6 @@
 """`doit bench suite=silicon`, on checkouts that the tests write: libraries of a few functions."""
 
 import json
-import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,13 +9,11 @@ import pytest
 
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.silicon import Outcome, accuracies, silicon_rows
-from pipeline.commands.bench.silicon_closed import closed_table
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
-from pipeline.runs.workspace import Workspace
 from stages.backends.timing.accuracy import accuracy_text
-from stages.delivery.bench.silicon.compilers import uses_clang, with_compiler
+from stages.delivery.bench.silicon.compilers import uses_clang
 from stages.delivery.bench.silicon.program import flags_of
 from tests.support.bench_options import BENCH_OPTIONS
 
@@ -178,33 +175,6 @@ def test_flags_of_a_compiler() -> None:
     assert flags_of("MDK 5.35, options not stated") == ("-O2",)
     assert flags_of("GCC 12.2 -Os -flto -ffunction-sections, -mfpu=auto") == ("-Os", "-flto")
     assert uses_clang("armclang 6.16 -O3") and uses_clang("MDK 5.35") and not uses_clang("arm-none-eabi-gcc -Os")
-
-
-def test_a_row_takes_the_gcc_of_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("arm-none-eabi-gcc-14.2.1", "arm-none-eabi-gcc-14.10.0", "arm-none-eabi-gcc-ar-14.3.0"):
-        (tmp_path / name).write_text("#!/bin/sh\necho '  -mdlstp  This option'\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"/nowhere{os.pathsep}{tmp_path}")
-    target = silicon_rows(project_with(tmp_path, row()))[0].target
-    assert target is not None
-    compilers = [with_compiler(target, text).compiler for text in ("GCC 14.3 -O3", "arm-none-eabi-gcc 12.3 -Os", "")]
-    assert ["-mno-dlstp" in each.flags for each in compilers] == [True, False, False]
-    commands = [each.command for each in compilers]
-    assert commands == [str(tmp_path / "arm-none-eabi-gcc-14.10.0"), "arm-none-eabi-gcc", "arm-none-eabi-gcc"]
-
-
-def test_closed_code_has_a_table_without_a_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    closed = row(code="closed", run="kws", arguments={}, version="A 1", ms=5, cycles=None, energy_uj=1234.5)
-    closed = closed.replace(', "cycles": null', "")
-    project = project_with(tmp_path, row(), closed, closed.replace('"mine"', '"nucleo-l4r5zi"'))
-    with Workspace(root=project, store=tmp_path / "store") as workspace:
-        table = closed_table(("mine", "nucleo-l4r5zi"), workspace)
-    assert table.rows[-2] == ("mine", "A 1", "kws", "5", "1,234", "no board", "")
-    assert table.rows[-1] == ("nucleo-l4r5zi", "A 1", "kws", "5", "1,234", "not run", "")
-    code, figures = run(tmp_path, project)
-    assert code == 0 and figures[1]["failed"] == "no program runs closed"
-    shown = capsys.readouterr().out
-    assert "closed code" in shown and "no program runs closed" not in shown
 
 
 def outcome(model: str, error: float | None, *, fit: bool = False, compared: bool = True) -> Outcome:

@@ -82,15 +82,6 @@ def test_all_operators_that_cannot_be_imported_are_named_at_once() -> None:
     assert lines[4] == "`doit operators` lists the supported operators (docs/reference/operators.md)."
 
 
-def test_dynamic_shape_is_refused() -> None:
-    b = ModelBuilder()
-    x = b.input("x", (1, 7777), "float32")
-    b.output(b.relu(x))
-    data = b.build().replace(np.array(7777, "<i4").tobytes(), np.array(-1, "<i4").tobytes())
-    with pytest.raises(StageError, match=r"operator 0 \(RELU\) has the dynamic shape \[1, -1\] in 'x'"):
-        build_module(data, read(data))
-
-
 def test_model_whose_outputs_are_all_constants_is_refused() -> None:
     b = ModelBuilder()
     b.relu(b.input("x", (1, 8), "float32"))

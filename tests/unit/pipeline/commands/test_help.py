@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.commands.help import GROUPS
 from tests.docs.test_commands import COMMANDS, mistake
 from tests.support.command_lines import run_all
-
-RECIPE_KEYS = ("recipe=", "target=", "board=", "model=", "run_on=", "set=")
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +40,6 @@ def test_help_of_a_command(texts: dict[str, str], name: str) -> None:
     # Each argument and option has a description, on its line or the next.
     rows = "\n".join([*parts.get("Arguments", []), *parts.get("Options", [])])
     assert re.findall(r"^  \S+\n(?!   )", f"{rows}\n", re.MULTILINE) == []
-
-
-@pytest.mark.parametrize("name", ["run", "explain", "export", "list", "matrix-json", "search"])
-def test_commands_with_a_recipe_describe_its_keys(texts: dict[str, str], name: str) -> None:
-    arguments = sections(texts[f"help {name}"])["Arguments"]
-    assert [key for key in RECIPE_KEYS if not any(line.startswith(f"  {key} ") for line in arguments)] == []
-
-
-def test_help_lists_each_command_once_in_a_group(texts: dict[str, str]) -> None:
-    text = texts["help"]
-    listed = re.findall(r"^  doit ([\w-]+)", text, re.MULTILINE)
-    assert sorted(listed) == sorted(COMMANDS)
-    assert re.findall(r"^(\w+): ", text, re.MULTILINE) == [group.capitalize() for group in GROUPS]
 
 
 def test_without_arguments_an_overview_is_printed(texts: dict[str, str], tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ import pytest
 import yaml
 
 from pipeline.api import run_recipe
-from pipeline.commands.new_project import new_project
 from pipeline.commands.new_recipe import new_recipe
-from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
@@ -49,20 +47,6 @@ def test_base_and_target(tmp_path: Path, options: dict[str, str], base: str | No
     expected = {"net.tflite": {"file": "net.tflite"}, "zoo:ds_cnn": {"zoo": "ds_cnn"}, "": {"op": "relu"}}
     assert expected[options.get("model", "")].items() <= model.items()
     assert loaded.target.name == target
-
-
-def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) -> None:
-    new_project(tmp_path)
-    (tmp_path / "net.tflite").write_bytes((ROOT / "recipes/digits/digits_int8.tflite").read_bytes())
-    new_recipe("nets/mine", Project(tmp_path), model="net.tflite")
-    new_recipe("act", Project(tmp_path), layer=LAYER, target="host")
-    first, title, *rest = (tmp_path / "recipes/nets/mine.yaml").read_text().splitlines()
-    reference = first.removeprefix("# yaml-language-server: $schema=")
-    assert (tmp_path / "recipes/nets" / reference).resolve() == (tmp_path / "recipe.schema.json").resolve()
-    assert title == "# net.tflite on rv64-rvp." and "name: nets/mine" in rest
-    listed = {task["basename"]: task.get("doc", "") for task in recipe_tasks(root=Project(tmp_path))}
-    assert listed["nets/mine"].endswith("net.tflite on rv64-rvp.")
-    assert listed["act"].endswith("A relu by itself on host.")
 
 
 def test_a_model_from_elsewhere_is_copied_as_init_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,16 +12,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands import watch as watch_module
-from pipeline.commands.watch import FileTimes, dependencies, times_of, wait, watch
-from pipeline.project import Project
+from pipeline.commands.watch import dependencies, times_of, wait
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
 RECIPE = "schema: 1\ntarget: {}\nmodel: {{op: relu, shape: [6]}}\n"
-
-
-class _EndedError(Exception):
-    """Ends the loop of a test."""
 
 
 def test_recipes_models_and_code_are_watched(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,33 +34,6 @@ def test_recipes_models_and_code_are_watched(project: FakeProject, monkeypatch: 
     # With an error in the recipe, the remedy may be in any other.
     project.recipe("schema: 1\nname: child\nextends: nosuch\n", "child")
     assert watched() == {"pipeline.yaml", "recipes/child.yaml", "recipes/demo.yaml"}
-
-
-def test_a_change_during_a_run_starts_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "net.tflite"
-    file.write_text("1")
-    events = []
-
-    def run() -> None:
-        events.append("run")
-        if len(events) == 1:
-            file.write_text("longer")
-
-    def waiting(files: FileTimes) -> list[Path]:
-        events.append("wait")
-        if events.count("wait") == 2:
-            raise _EndedError
-        return [*files]
-
-    with pytest.raises(_EndedError):
-        watch(run, lambda: {file}, waiting, Project(tmp_path))
-    assert events == ["run", "run", "wait", "run", "wait"]
-    assert capsys.readouterr().out.splitlines() == [
-        "changed: net.tflite",
-        "watching 1 files; Ctrl-C ends",
-        "changed: net.tflite",
-        "watching 1 files; Ctrl-C ends",
-    ]
 
 
 @pytest.mark.parametrize("name", ["data/b.npy", "data/a.npy", "data/missing.npy"])

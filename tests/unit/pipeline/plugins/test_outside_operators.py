@@ -94,26 +94,6 @@ def test_a_formula_that_is_not_the_reference_is_reported(project: Project) -> No
         run(project, op="gate", shape=[4], alpha=0.5, input={"scale": 0.05, "zero_point": -3})
 
 
-def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: Project) -> None:
-    """The output of the gate is not a tensor of the file; a following layer computes one."""
-    edit(
-        project,
-        GATE,
-        "    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], operator.outputs[0])",
-        """    import numpy as np
-    from stages.ir.graph import Activation
-
-    same = np.arange(-128, 128, dtype=np.int8)
-    made = writer.intermediate(operator.outputs[0], "made", None)
-    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], made)
-    writer.layer(Activation(function="copy"), [made], operator.outputs[0], {"table": same})""",
-    )
-    assert run(project, op="gate", shape=[4])["verify"]["mismatches"] == 0
-    edit(project, GATE, "(x > self.threshold, x, self.zero_point)", "(x >= self.threshold, x, 1)")
-    with pytest.raises(PipelineError, match=r"`compute` of layer 0 \(gate\) 'gate/made' differs from"):
-        run(project, op="gate", shape=[4])
-
-
 def test_rules_and_models_know_the_operator_by_its_kind(project: Project) -> None:
     assert kind_of("CUSTOM:Gate") == "gate" and operator_of("gate") is OPERATORS["CUSTOM:Gate"]
     assert (Match(op="gate").op, LayerMatch(op="gate").op, OpModel(op="gate", shape=(4,)).op) == ("gate",) * 3
