@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,10 +19,6 @@ from pipeline.commands.fit.request import Request
 from pipeline.commands.fit.row import FITS, TOO_LARGE, Row
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.matrix_row import MatrixRow
-from stages.report.audio.picture import audio_svg
-from stages.report.audio.section import audio_section
-from stages.report.config import DetectionOptions
-from tests.unit.report.test_audio import OFF, ON, SCORE, read
 
 playwright = pytest.importorskip("playwright.sync_api", reason="./bootstrap --with browser pytest runs them")
 CHROMIUM = shutil.which("chromium")
@@ -118,60 +113,6 @@ def test_layers_are_sorted_and_filtered(browser: Any, run: RunResult) -> None:
     page.close()
 
 
-@pytest.mark.parametrize("width", [400, 1400])
-def test_labels_of_pictures_can_be_read(browser: Any, run: RunResult, width: int, tmp_path: Path) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto((run.folder / "report.html").as_uri())
-    heights = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"
-    shown = page.eval_on_selector_all(".arena text, .rom text", heights)
-    assert len(shown) > 20 and min(shown) > 9
-    series = read(tmp_path, {"a.wav": ([[ON], [OFF]], [])}, [SCORE])
-    page.set_content(audio_svg(series, audio_section(series, DetectionOptions(), ())))
-    assert min(page.eval_on_selector_all(".audio text", heights)) > 9
-    page.close()
-
-
-@pytest.fixture(scope="module")
-def quantized(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    return run_recipe("digits_ptq", build=tmp_path_factory.mktemp("quantized"))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1400])
-def test_ranges_can_be_read_without_scrolling(browser: Any, quantized: RunResult, width: int, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto((quantized.folder / "report.html").as_uri())
-    heights = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"
-    assert min(page.eval_on_selector_all(".ranges text", heights)) > 9
-    assert page.eval_on_selector(".wide:has(.ranges)", "box => box.scrollWidth - box.clientWidth") == 0
-    ink = page.evaluate("getComputedStyle(document.body).color")
-    fills = "texts => [...new Set(texts.map(text => getComputedStyle(text).fill))]"
-    assert page.eval_on_selector_all(".ranges text:not(.quiet)", fills) == [ink]
-    # Nothing has the paper of the other scheme, and the picture as a file is as dark or light as the page.
-    assert page.eval_on_selector_all(".ranges rect:not(.seen)", "found => found.length") == 0
-    page.goto((quantized.folder / "ranges.svg").as_uri())
-    assert page.eval_on_selector_all(".ranges text:not(.quiet)", fills) == [ink]
-    context.close()
-
-
-@pytest.mark.parametrize("width", [400, 1000, 1400])
-def test_a_layer_is_seen_without_scrolling_sideways(browser: Any, run: RunResult, width: int) -> None:
-    """Its name, cost and reason; the other candidates open below it, as wide as the table."""
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto((run.folder / "report.html").as_uri())
-    for cell in (".layer", ".bar", ".kernel", ".why"):
-        box = page.locator(f"#layer-0 {cell}").bounding_box()
-        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
-    more = page.locator("#why-0")
-    assert not more.is_visible()
-    page.click("#layer-0 .why button")
-    box = more.bounding_box()
-    assert box is not None and box["width"] > 0.7 * min(width, page.locator("#layers").bounding_box()["width"])
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.close()
-
-
 @pytest.mark.parametrize("width", [400, 800, 801, 1001, 1400])
 def test_a_board_is_seen_without_scrolling_sideways(browser: Any, pages: dict[str, Path], width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
@@ -179,43 +120,4 @@ def test_a_board_is_seen_without_scrolling_sideways(browser: Any, pages: dict[st
     assert page.eval_on_selector(".wide", "box => box.scrollWidth - box.clientWidth") == 0
     shown = page.eval_on_selector_all("th", "all => all.filter(one => one.offsetWidth).map(one => one.textContent)")
     assert {"verdict", "board", "RAM", "ROM", "estimated time"} <= set(shown)
-    page.close()
-
-
-@pytest.mark.parametrize("width", [400, 941, 1381])
-def test_long_names_leave_room_for_the_reason(browser: Any, run: RunResult, width: int, tmp_path: Path) -> None:
-    """Names of operators and kernels break at underscores, also in the reason, as those of signal operators must."""
-    page, long = browser.new_page(viewport={"width": width, "height": 900}), tmp_path / "long.html"
-    text = (run.folder / "report.html").read_text()
-    assert "fully_<wbr>connected</td>" in text
-    name = "signal_<wbr>filter_<wbr>bank_<wbr>spectral_<wbr>subtraction"
-    for cell in ("operator", "kernel"):
-        text = text.replace(f'<td class="{cell}">', f'<td class="{cell}">{name} ')
-    reason = '<td class="why"><button[^>]*>'
-    assert re.search(f"{reason}[^<]*_<wbr>", text)
-    long.write_text(re.sub(f"({reason})", rf"\g<1>137.7 % dearer than {name} ", text))
-    page.goto(long.as_uri())
-    box = page.locator("#layer-0 .why").bounding_box()
-    assert box is not None and box["x"] + box["width"] <= width
-    page.close()
-
-
-def test_the_verdict_is_first_then_advice_then_figures(browser: Any, run: RunResult) -> None:
-    page = browser.new_page(viewport={"width": 400, "height": 900})
-    page.goto((run.folder / "report.html").as_uri())
-    places = [page.locator(part).first.bounding_box()["y"] for part in (".verdict", ".advice", ".cards", "#layers")]
-    assert places == sorted(places)
-    assert run.report is not None
-    commands = [entry["command"] for entry in run.report["advice"] if entry["command"]]
-    assert commands and page.locator(".advice code").all_text_contents() == commands
-    assert all(command.startswith("doit ") and "digits_rvp" in command for command in commands)
-    page.close()
-
-
-def test_a_term_leads_to_its_definition(browser: Any, run: RunResult) -> None:
-    page = browser.new_page(viewport={"width": 1000, "height": 900})
-    page.goto((run.folder / "report.html").as_uri())
-    assert not page.locator("#term-arena").is_visible()
-    page.click("h2 .term >> text=Arena")
-    assert page.locator("#term-arena").is_visible()
     page.close()

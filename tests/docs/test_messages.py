@@ -33,8 +33,3 @@ def test_what_is_quoted_is_stated(code: str) -> None:
     for message in messages:
         for part in message.split("…"):
             assert part.removeprefix("warning: ").strip("' :") in code, message
-
-
-def test_every_row_helps() -> None:
-    for row in re.findall(r"^\| `.*$", PAGE, re.MULTILINE):
-        assert len(re.split(r" \| ", row.strip("| "))) == 3, row

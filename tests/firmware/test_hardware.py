@@ -1,10 +1,8 @@
 """Firmware on a board, by way of GDB servers: only the wire is missing."""
 
 import json
-import re
 import socket
 import socketserver
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 from pipeline.api import RunResult, run_recipe
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.silicon import silicon_rows
-from pipeline.commands.bench.silicon_firmware import built_firmware, overrides
+from pipeline.commands.bench.silicon_firmware import built_firmware
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from pipeline.recipes.silicon import load_silicon
@@ -139,41 +137,6 @@ def test_a_network_through_openocd_and_a_jtag_wire(tmp_path: Path, monkeypatch: 
         counted = fit_row(built_firmware(benched.measurement, "mine", workspace), benched.target, benched.published)
     assert counted.cycles(benched.target.timing_model) == pytest.approx(only["cycles"][1])
     assert counted.waits == pytest.approx(0, abs=1) and counted.measured == row.cycles
-
-
-def test_the_overrides_of_a_row() -> None:
-    assert overrides("") == {}
-    typed = "model=zoo:ds_cnn set=stages.a.b={x: 1} set=stages.c=2"
-    assert overrides(typed) == {"model": "zoo:ds_cnn", "set": "stages.a.b={x: 1},stages.c=2"}
-
-
-@needs_openocd
-def test_a_counter_that_may_be_inhibited_is_let_go_and_a_core_without_that_register_does_not_mind(
-    tmp_path: Path,
-) -> None:
-    """Spike has the register and holds no counter with it, so that it is written is read from the program."""
-    cycles = (INSTALLATION / "stages/backends/riscv/runtime/cycles.c").read_text()
-    assert cycles.count("0x320, 1") == 1
-    for name in ("board_instructions", "debugger_counter"):
-        cycles = cycles.replace(name, f"other_{name}")
-    main = f"""\
-{cycles.replace("0x320, 1", "0x7c0, 1")} /* no core has that one */
-int main(void)
-{{
-    uint64_t before = other_board_instructions(), usual = board_instructions();
-    for (volatile int i = 0; i < 100; i++) {{
-    }}
-    return other_board_instructions() > before + 100 && board_instructions() > usual + 100 ? 42 : 4;
-}}
-"""
-    elf = program(tmp_path, "rv32-scalar", main)
-    target = load_target("rv32-scalar")
-    objdump = target.compiler.command.removesuffix("gcc") + "objdump"
-    listed = subprocess.run([objdump, "-d", elf], capture_output=True, text=True, check=True).stdout
-    assert re.search(r"csr\w+\s+(zero,)?(mcountinhibit|0x320),1", listed)
-    with openocd_before_spike("rv32imac", elf, tmp_path) as place:
-        found = run_on_board(elf, target, place, tmp_path, gdb_path=COMMAND, stall_seconds=20, timeout=60)
-    assert found.finished.exit_code == 42
 
 
 def test_another_chip_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from elftools.elf.elffile import ELFFile
 
 from pipeline.api import run_recipe
 from pipeline.commands.new_project import new_project
-from pipeline.errors import PipelineError
 from pipeline.project import Project
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.backends.targets.memory import Memory, Reserve
@@ -190,16 +189,6 @@ def test_the_pages_example_is_right(tmp_path: Path) -> None:
     assert {("weights", "rom"), ("weights", "dtcm"), ("weights", "qspi"), ("arena", "dtcm")} == regions
     used = {row["name"]: row["used"] for row in done.report["memory"]["regions"]}
     assert used["axi_sram"] == 8192
-
-
-def test_a_rule_that_cannot_be_obeyed_is_shown_where_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.yaml"
-    rules = "memory:\n  rules:\n    - {part: weights, region: rom}\n    - {part: weights, region: axi_sram}\n"
-    path.write_text(f"schema: 1\nname: wrong\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\n{rules}")
-    with pytest.raises(PipelineError) as caught:
-        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
-    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold stack, arena, but not weights; rom and dtcm may"
-    assert f"wrong.yaml:8:31: {told}" in str(caught.value).splitlines()[0]
 
 
 def test_what_rules_put_into_a_region_is_what_to_put_elsewhere(tmp_path: Path) -> None:

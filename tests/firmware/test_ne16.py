@@ -130,29 +130,6 @@ def test_what_silicon_accepts_is_warned_of_with_its_layer(tmp_path: Path) -> Non
     assert f"- **warning**: {wrapped}" in (bad["report"] / "report.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("target", "requantize", "assumed"),
-    [
-        ("rv32-ne16", "core", ["closed form"]),
-        ("rv32-ne16x", "engine", ["closed form", "no silicon has the extension"]),
-        ("rv32-ne16x", "core", ["closed form"]),
-    ],
-)
-def test_the_report_has_what_is_assumed_of_the_engines_cycles(
-    tmp_path: Path, target: str, requantize: str, assumed: list[str]
-) -> None:
-    """The extension's only where it was used."""
-    model = OpModel.model_validate({"op": "fully_connected", "shape": [16], "out_channels": 8})
-    configs = on_engine("fully_connected", requantize=requantize)
-    artifacts = run_stages(model, target_named(target), tmp_path, until="report", configs=configs)
-    sentences = json.loads((artifacts["report"] / "report.json").read_text())["cycles"]["assumptions"]
-    about = [sentence for sentence in sentences if "NE16" in sentence or "extension" in sentence]
-    assert len(about) == len(assumed) and all(map(str.__contains__, about, assumed)), sentences
-    assert any("8 bytes per cycle, 100 cycles" in sentence for sentence in sentences)
-    page = (artifacts["report"] / "report.md").read_text()
-    assert all(f"- {sentence}" in page for sentence in sentences)
-
-
 @pytest.mark.parametrize(("zoo", "target"), [("resnet_8", "rv32-ne16"), ("ds_cnn", "rv32-ne16x")])
 def test_nothing_is_laid_out_anew_or_flipped_between_layers_of_the_engine(
     tmp_path: Path, zoo: str, target: str

@@ -9,7 +9,6 @@ import pytest
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.commands.bench.record import read_records
-from pipeline.errors import PipelineError
 from stages.ir.reference import Reference
 from stages.support.system.installation import INSTALLATION as ROOT
 
@@ -87,39 +86,3 @@ def test_what_the_first_page_promises(digits: RunResult) -> None:
     instructions = read_records(ROOT / "docs/bench.json")["digits", "cortex-m4"].instructions
     thousands = re.search(r"some (\d+),000 instructions", page)
     assert thousands and instructions and abs(int(thousands[1]) - instructions / 1000) < 1
-
-
-def refused(folder: Path, variables: dict[str, str]) -> str:
-    """What a user reads: at most five lines."""
-    with pytest.raises(PipelineError) as caught:
-        run_recipe("kws_rvp", variables, store=folder / "store", build=folder / "build")
-    lines = str(caught.value).splitlines()
-    assert 1 <= len(lines) <= 5 and "Traceback" not in str(caught.value)
-    return str(caught.value)
-
-
-def test_a_model_file_that_is_not_there(folder: Path) -> None:
-    assert "model=absent.tflite: import: file absent.tflite does not exist" in refused(
-        folder, {"model": "absent.tflite"}
-    )
-
-
-def test_a_board_with_less_memory_runs_what_fits_and_refuses_the_rest_with_sizes(folder: Path) -> None:
-    """Two images of 400 KiB: in 1.5 MiB of L2, not in 512 KiB, where a smaller one is what it is on the other board."""
-
-    def run(target: str, rows: int) -> RunResult:
-        variables = {"target": target, "set": f"model.shape=[{rows},160,16],model.out_channels=16"}
-        return run_recipe("conv2d_ne16", variables, store=folder / "store", build=folder / "build")
-
-    small = [run(target, 64).report for target in ("rv32-ne16", "rv32-ne16-512k")]
-    assert small[0] is not None and small[1] is not None
-    assert small[0]["instructions"] == small[1]["instructions"] and small[1]["verify"]["mismatches"] == 0
-    assert run("rv32-ne16", 160).report is not None
-    with pytest.raises(PipelineError) as caught:
-        run("rv32-ne16-512k", 160)
-    lines = str(caught.value).splitlines()
-    assert lines[0].startswith("compile: conv2d does not fit target rv32-ne16-512k: ram needs ")
-    assert lines[0].endswith(" bytes, but has 524,288") and len(lines) <= 5
-    assert "x 409,600, conv2d 409,600" in str(caught.value)
-    # No reserve would help: L1 and L2 have 655,360 bytes.
-    assert lines[-1] == "use a smaller model or another board"

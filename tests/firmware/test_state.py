@@ -8,19 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier
-from stages.ir.arithmetic.multipliers import quantize_multiplier
 from stages.ir.graph import Graph
-from stages.ir.model_info import ModelInfo
 from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.operators import build
 from stages.ir.models.spec import FileModel, OpModel
 from stages.ir.models.tflite_reader import read
-from stages.ir.models.tflite_writer import Tensor
 from stages.ir.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages, verified
-from tests.support.variables import Streaming, Windows, frames, litert_outputs
+from tests.support.variables import Windows, frames, litert_outputs
 
 STEPS = 7
 
@@ -88,49 +84,6 @@ def rnn_network(dtype: str = "float32") -> bytes:
     return b.build()
 
 
-def gru_network(dtype: str = "int8") -> bytes:
-    """A GRU as Keras unrolls it, of plain operators, whose state is a resource variable."""
-    rng, b, integers, units = np.random.default_rng(7), Streaming(), dtype == "int8", 6
-    quants = {"x": (0.03, 4), "h": (1 / 128, 0), "sums": (0.04, -2), "gate": (1 / 256, -128)}
-
-    def quant(name: str) -> tuple[float, int] | None:
-        return quants[name] if integers else None
-
-    def product(y: Tensor, name: str) -> Tensor:
-        """Three gates of units each."""
-        drawn = rng.integers(-127, 128, (3 * units, y.shape[1]))
-        weights = drawn.astype(np.int8) if integers else (drawn / 127).astype(np.float32)
-        scale = 0.008 if integers else None
-        return b.fully_connected(y, weights, weight_scale=scale, out=quant("sums"), name=name)
-
-    def gate(y: Tensor, at: int) -> Tensor:
-        ends = [
-            b.constant(f"{y.name}/{at}/{n}", np.array(end, np.int32)) for n, end in enumerate(((0, at), (1, units)))
-        ]
-        return b.emit("SLICE", [y, *ends], (1, units), quant("sums"), f"{y.name}/gate{at}")
-
-    handle = b.resource("h", np.zeros((1, units), dtype), quant("h"))
-    x, h = b.input("x", (1, 2, 5), dtype, *(quant("x") or (None,))), b.read(handle, (1, units), dtype, quant("h"))
-    for step in range(2):
-        ends = [b.constant(f"{step}/{n}", np.array(end, np.int32)) for n, end in enumerate(((0, step, 0), (1, 1, 5)))]
-        row = b.reshape(b.emit("SLICE", [x, *ends], (1, 1, 5), quant("x"), f"{step}/x"), (1, 5), name=f"{step}/row")
-        a, r = product(row, f"{step}/ahead"), product(h, f"{step}/back")
-        update, reset = (
-            b.logistic(
-                b.add(gate(a, at), gate(r, at), out=quant("sums"), name=f"{step}/sum{at}"), name=f"{step}/gate{at}"
-            )
-            for at in (0, units)
-        )
-        back = b.mul(reset, gate(r, 2 * units), out=quant("sums"), name=f"{step}/reset")
-        new = b.tanh(b.add(gate(a, 2 * units), back, out=quant("sums"), name=f"{step}/sum"), name=f"{step}/new")
-        difference = b.sub(h, new, out=quant("sums"), name=f"{step}/difference")
-        change = b.mul(update, difference, out=quant("h"), name=f"{step}/change")
-        h = b.add(new, change, out=quant("h"), name=f"{step}/h")
-    b.assign(handle, h)
-    b.output(h)
-    return b.build()
-
-
 def emitted(folder: Path, tflite: bytes, **options: str) -> Path:
     (folder / "model.tflite").write_bytes(tflite)
     model = FileModel(file=str(folder / "model.tflite"))
@@ -192,8 +145,7 @@ def run_as_litert(folder: Path, data: bytes, **emit: str) -> Graph:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-@pytest.mark.parametrize("frames", [frames, gru_network], ids=["frames", "gru"])
-def test_resource_variables_are_state(tmp_path: Path, frames: Callable[[str], bytes], dtype: str) -> None:
+def test_resource_variables_are_state(tmp_path: Path, dtype: str) -> None:
     """They begin with what CALL_ONCE assigns."""
     run_as_litert(tmp_path, frames(dtype))
 
@@ -288,9 +240,9 @@ def test_states_of_onnx_are_onnx_runtime_s(tmp_path: Path) -> None:
     assert [tensor["name"] for tensor in state["tensors"]] == ["h/state", "c/state"]
 
 
-@pytest.mark.parametrize("kind", ["svdf", "lstm", "gru", "onnx"])
+@pytest.mark.parametrize("kind", ["svdf", "lstm", "onnx"])
 def test_two_states_alternate_and_traces_follow_the_memory(tmp_path: Path, kind: str) -> None:
-    networks = {"svdf": network, "lstm": lstm_network, "gru": gru_network}
+    networks = {"svdf": network, "lstm": lstm_network}
     options = {"arena": "caller", "prefix": "kws", "weights": "c"}
     if kind == "onnx":
         model = onnx_network(tmp_path)
@@ -306,7 +258,7 @@ def test_two_states_alternate_and_traces_follow_the_memory(tmp_path: Path, kind:
     command = ["gcc", "-std=c11", "-Wall", "-Werror", "-DMODEL_HOOK", *value, f"-I{src}", str(tmp_path / "main.c")]
     subprocess.run([*command, *(str(src / file) for file in files), "-o", str(tmp_path / "a.out"), "-lm"], check=True)
     told = subprocess.run([str(tmp_path / "a.out")], check=True, capture_output=True, text=True).stdout
-    assert told == f"0 wrong, {24 if kind in ('svdf', 'lstm') else 0} traces\n"  # others end with the state
+    assert told == f"0 wrong, {0 if kind == 'onnx' else 24} traces\n"  # ONNX' ends with the state
 
 
 def test_all_stages_judge_sequences(tmp_path: Path) -> None:
@@ -346,56 +298,3 @@ def test_sixteen_bits_are_judged_by_the_formula(tmp_path: Path) -> None:
     found = verified(model, "host", tmp_path, {"simulate": {"inputs": {"random": 2, "steps": STEPS}}})
     assert (found["inputs"], found["mismatches"]) == (4 * STEPS, 0)
     assert found["reference"] == "its formula for 1 x UNIDIRECTIONAL_SEQUENCE_LSTM"
-
-
-def narrow_network() -> bytes:
-    """SVDF with int8 weights of time and an int8 state (TFLM's form), SOFTMAX to int16, QUANTIZE to int32."""
-    rng, b = np.random.default_rng(8), ModelBuilder()
-    x = b.input("x", (1, 5), "int8", 0.05, -3)
-    feature = b.constant("feature", rng.integers(-127, 128, (6, 5)).astype(np.int8), 0.01)
-    time = b.constant("time", rng.integers(-127, 128, (6, 4)).astype(np.int8), 0.02)
-    bias = b.constant("bias", rng.integers(-900, 900, 3).astype(np.int32), 0.002)
-    state = b.tensor("state", (1, 24), "int8", 0.1, -50, variable=True)
-    y = b.tensor("y", (1, 3), "int8", 0.2, 7)
-    b.operator("SVDF", [x, feature, time, bias, state], [y], "SVDFOptions", {"rank": 2, "fusedActivationFunction": 1})
-    wide = b.tensor("wide", (1, 3), "int16", 1 / 65535, -(1 << 15))
-    b.operator("SOFTMAX", [y], [wide], "SoftmaxOptions", {"beta": 1.0}, version=2)
-    whole = b.tensor("whole", (1, 3), "int32", 2.0**-15, 0)
-    b.operator("QUANTIZE", [wide], [whole], "QuantizeOptions", version=2)
-    b.output(y, whole)
-    return b.build()
-
-
-def narrow_svdf(steps: Sequence[np.ndarray], info: ModelInfo) -> list[np.ndarray]:
-    """The first output of `narrow_network`, loop by loop (TFLM's svdf_common.cc)."""
-    feature, time, bias = (next(t.values() for t in info.tensors if t.name == n) for n in ("feature", "time", "bias"))
-    first = quantize_multiplier(float(np.float32(0.05) * np.float32(0.01) / np.float32(0.1)))
-    second = quantize_multiplier(float(np.float32(0.1) * np.float32(0.02) / np.float32(0.2)))
-    state, found = np.full((6, 4), -50), []
-    for x in steps:
-        for f in range(6):
-            total = sum(int(feature[f, k]) * (int(x[0, k]) + 3) for k in range(5))
-            newest = min(max(int(multiply_by_quantized_multiplier(total, *first, "double")), -128), 127) - 50
-            state[f] = [*state[f, 1:], (newest + 128) % 256 - 128]
-        units = [
-            int(bias[u]) + sum(int(((state[f] + 50) * time[f]).sum()) for f in (2 * u, 2 * u + 1)) for u in range(3)
-        ]
-        scaled = multiply_by_quantized_multiplier(np.array(units), *second, "double") + 7
-        found.append(np.clip(scaled, -128, 127).astype(np.int8)[None])
-    return found
-
-
-def test_eight_bit_svdf_is_tflm_s(tmp_path: Path) -> None:
-    """LiteRT refuses it: verify has its formula, and so have these loops; SOFTMAX and QUANTIZE are LiteRT's."""
-    (tmp_path / "model.tflite").write_bytes(narrow_network())
-    configs = {"simulate": {"inputs": {"random": 2, "steps": STEPS}}}
-    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
-    made = run_stages(model, target, tmp_path / "made", until="verify", configs=configs)
-    verified = json.loads((made["verify"] / "verify.json").read_text())
-    assert (verified["inputs"], verified["mismatches"]) == (4 * STEPS, 0)
-    assert verified["reference"].endswith("BUILTIN_REF for 2 of 3 operators, its formula for 1 x SVDF")
-    info = read(narrow_network())
-    given = [random_inputs(info, seed) for seed in range(STEPS)]
-    found = run_emitted(made["emit"], target, given)
-    for inference, expected in zip(found, narrow_svdf([inputs[0] for inputs in given], info), strict=True):
-        np.testing.assert_array_equal(inference.outputs[0], expected)

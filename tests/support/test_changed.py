@@ -1,11 +1,10 @@
 """`pytest --changed`: which test files a change affects, in a small project of its own."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.changed import affected, changed_files
+from tests.support.changed import affected
 
 FILES = {
     "stages/quantize/lower.py": "from stages.quantize import rounding\n",
@@ -56,20 +55,3 @@ def project(tmp_path: Path) -> Path:
 )
 def test_a_change_affects_what_imports_or_names_it(project: Path, changed: str, tests: set[str]) -> None:
     assert affected([changed], project) == {f"tests/{name}" for name in tests}
-
-
-def test_changes_are_those_since_main_and_uncommitted_ones(project: Path) -> None:
-    def git(*words: str) -> None:
-        identity = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *identity, *words], cwd=project, check=True, capture_output=True)
-
-    git("init", "-q", "-b", "main")
-    git("add", ".")
-    git("commit", "-q", "-m", "first")
-    assert changed_files(project) == set()
-    git("checkout", "-q", "-b", "branch")
-    (project / "docs/store.md").write_text("committed")
-    git("commit", "-q", "-a", "-m", "second")
-    (project / "pipeline/store.py").write_text("VALUE = 1\n")
-    (project / "stages/new.py").write_text("")
-    assert changed_files(project) == {"docs/store.md", "pipeline/store.py", "stages/new.py"}

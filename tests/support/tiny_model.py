@@ -74,9 +74,7 @@ const unsigned model_trace_count = 2;
 """
 
 
-def write_tiny_model(
-    src: Path, *, arena: int = 32, fault: str = "", weights_flags: tuple[str, ...] = ()
-) -> dict[str, Any]:
+def write_tiny_model(src: Path, *, arena: int = 32, fault: str = "") -> dict[str, Any]:
     """Writes the sources into `src` and returns what model.json would hold; `fault` is C run between the layers."""
     src.mkdir(parents=True, exist_ok=True)
     values = ", ".join(str(int(weight)) for weight in WEIGHTS)
@@ -116,7 +114,7 @@ def write_tiny_model(
         ],
         "traces": [{"layer": 0, "bytes": SIZE}, {"layer": 1, "bytes": SIZE}],
         "sources": {
-            "c": ["model.c", {"path": "weights.c", "flags": list(weights_flags)}],
+            "c": ["model.c", {"path": "weights.c", "flags": []}],
             "assembly": [],
             "trace": ["model_trace.c"],
         },

@@ -6,9 +6,6 @@ from hypothesis import strategies as st
 from stages.lower.codegen import expression as c
 from stages.lower.codegen.expression import C
 
-A, B, X, Y = (C(name) for name in "abxy")
-
-
 NAMES = {"a": 3, "b": -5, "x": 7, "y": 2}
 OPERATORS = st.sampled_from(["+", "-", "*", "&", "|", "^", "<", "==", ">="])
 TREES = st.recursive(st.sampled_from(sorted(NAMES)), lambda inner: st.tuples(inner, OPERATORS, inner), max_leaves=12)

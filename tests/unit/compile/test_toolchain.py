@@ -11,7 +11,6 @@ from stages.backends.toolchain.compiler import Source, compile_sources, first_er
 from stages.base import StageError
 
 RISCV = load_target("rv64-scalar")
-MAIN = "int main(void) { return 0; }\n"
 
 # What ld printed, and the lines that matter.
 LINKER = [

@@ -12,7 +12,6 @@ from stages.count import firmware
 from stages.count.call import KernelCall
 from stages.count.counter import Counter, _shared_code
 from stages.import_model.normalize import normalized
-from stages.ir.graph import Graph, Tensor
 from tests.support.counting import Folders, calls_of, layer_graph
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
@@ -135,13 +134,6 @@ def test_code_of_calls_is_what_their_firmware_has_of_kernels_and_shared_sections
     assert sum(sections.values()) == pytest.approx(sum(linked.values()), rel=0.1)  # the linker shortens calls
     shared = alone.code.keys() & other.code.keys()
     assert shared and all(alone.code[name] == other.code[name] for name in shared)
-
-
-def test_inputs_of_every_type_can_be_drawn() -> None:
-    types = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32")
-    graph = Graph(tensors={dtype: Tensor(name=dtype, shape=(40,), dtype=dtype) for dtype in types})
-    drawn = firmware.random_inputs(graph, types)
-    assert all(str(drawn[dtype].dtype) == dtype and len({*drawn[dtype].tolist()}) > 1 for dtype in types)
 
 
 @pytest.mark.parametrize("simulator", ["spike", "qemu"])

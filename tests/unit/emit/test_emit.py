@@ -105,32 +105,6 @@ def test_inputs_and_outputs_are_copied_only_when_they_lie_elsewhere(tmp_path: Pa
     ]
 
 
-def port(described: dict[str, Any], kind: str) -> dict[str, Any]:
-    return described[kind][0]
-
-
-def test_model_json_describes_what_was_written(tmp_path: Path) -> None:
-    described = emit_mini(tmp_path)
-    assert port(described, "inputs") == {
-        "name": "x", "dtype": "int8", "shape": [8, 12], "bytes": 96, "scale": 0.5, "zero_point": 3
-    }  # fmt: skip
-    assert (
-        described["arena_bytes"]
-        == described["arena_lower_bound"]
-        == max(row["offset"] + -(-row["bytes"] // 16) * 16 for row in described["arena"])
-    )
-    held = [one["name"] for row in described["arena"] for one in row["holds"]]
-    assert sorted(held) == sorted({"x", *(layer["name"] for layer in described["layers"])})
-    assert described["weights_bytes"] == (tmp_path / "emitted/src/weights.bin").stat().st_size
-    for kind in ("c", "assembly", "trace"):
-        for file in described["sources"][kind]:
-            assert (tmp_path / "emitted/src" / file).is_file()
-    header = (tmp_path / "emitted/src/model.h").read_text()
-    assert f"#define MODEL_ARENA_BYTES {described['arena_bytes']}\n" in header
-    assert "#define MODEL_INPUT0_SHAPE {8, 12}\n" in header
-    assert "#define MODEL_OUTPUT0_SCALE 0.5f\n" in header
-
-
 def test_an_arena_above_the_recipes_limit(tmp_path: Path) -> None:
     needed = emit_mini(tmp_path / "free")["arena_bytes"]
     assert emit_mini(tmp_path / "enough", arena_limit=needed)["arena_bytes"] == needed

@@ -1,21 +1,15 @@
 """A board: where it is, how it is known, what the firmware's side and ours know alike, and one program at a time."""
 
-import re
 import subprocess
 import sys
 import threading
-from importlib import import_module
 
 import pytest
 from pydantic import ValidationError
 
-from stages.backends.cortex_m import runtime as cortex_m
 from stages.backends.hardware.place import address, check_place
 from stages.backends.hardware.taken import taken
-from stages.backends.riscv import runtime as riscv
 from stages.backends.targets.chip import ChipNumber
-from stages.backends.targets.load import load_target
-from stages.support.system.installation import INSTALLATION
 
 
 def test_places() -> None:
@@ -24,13 +18,6 @@ def test_places() -> None:
     for place in (*wrong.split(), "gdb://a b:1", "gdb://x:1\n"):
         with pytest.raises(ValueError, match="gdb://HOST:PORT"):
             check_place(place)
-
-
-def test_numbers_of_a_board_come_after_those_of_its_core() -> None:
-    board = load_target("nucleo-f446re")
-    assert [one.name for one in board.chip] == ["CPUID", "DBGMCU_IDCODE"]
-    assert board.chip[:1] == load_target("cortex-m4").chip
-    assert load_target("esp32-c3").chip[0].register_name == "marchid" and load_target("rv64-rvp").chip == ()
 
 
 @pytest.mark.parametrize(
@@ -44,39 +31,6 @@ def test_numbers_of_a_board_come_after_those_of_its_core() -> None:
 def test_numbers_that_mean_nothing(given: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         ChipNumber.model_validate(given)
-
-
-BACKENDS = INSTALLATION / "stages/backends"
-# Names of the enumerations in C, and what the counter is called.
-_CALLED = {"DWT_CYCLES": "DWT", "SYSTICK_CYCLES": "SysTick", "MCYCLE": "mcycle"}
-
-
-def enumerated(text: str, first: str) -> dict[str, int]:
-    """Names and values of the enumeration in C whose first name is `first`."""
-    found = re.search(rf"enum \w*\s*\{{\s*({first}\b[^}}]*)\}}", text)
-    assert found is not None, first
-    values, value = {}, -1
-    for part in found[1].split(","):
-        name, _, given = part.partition("=")
-        value = int(given) if given else value + 1
-        values[name.strip()] = value
-    return values
-
-
-def test_counters_are_those_of_the_families() -> None:
-    arm = enumerated((BACKENDS / "cortex_m/runtime/cycles.c").read_text(), "NOTHING")
-    assert arm.pop("NOTHING") not in cortex_m.COUNTERS
-    assert {number: _CALLED[name] for name, number in arm.items()} == cortex_m.COUNTERS
-    other = enumerated((BACKENDS / "riscv/runtime/cycles.c").read_text(), "MCYCLE")
-    assert {number: _CALLED[name] for name, number in other.items()} == riscv.COUNTERS
-
-
-@pytest.mark.parametrize("family", ["cortex_m", "riscv"])
-def test_a_family_that_runs_on_boards_says_how(family: str) -> None:
-    package = import_module(f"stages.backends.{family}.runtime")
-    registers = package.at_start({"vectors": 0x100, "reset": 0x201, "_start": 0x80})
-    assert registers[-1] == ("pc", {"cortex_m": "0x200", "riscv": "0x80"}[family], True)
-    assert callable(import_module(package.FAULTS).fault_message)
 
 
 HOLDER = """\

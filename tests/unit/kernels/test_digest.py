@@ -40,19 +40,6 @@ def test_code_counts(folder: Path, file: str, old: str, new: str) -> None:
     assert digest_of(folder) != before
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("twice.c", "/* Doubles.\n */\n" + C.replace("{ return", "{\n    return") + "// the end\n"),
-        ("twice.py", PYTHON.replace("A kernel", "Another").replace("= 4", "= 4  # rows")),
-    ],
-)
-def test_comments_and_white_space_do_not(folder: Path, file: str, text: str) -> None:
-    before = digest_of(folder)
-    (folder / file).write_text(text)
-    assert digest_of(folder) == before
-
-
 def included(kernel: Kernel, include: Sequence[Path]) -> set[Path]:
     """The kernel's C, assembly and headers, as the preprocessor finds them."""
     found: set[Path] = set()

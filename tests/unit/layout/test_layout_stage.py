@@ -16,7 +16,6 @@ from stages.ir.relax_module import load_module, operator_calls, save_module
 from stages.layout import STAGE
 from stages.layout.rules import LayoutConfig
 from tests.support.relax_run import weights
-from tests.support.shared_models import shared_models
 
 PLANAR_DEPTHWISE = {
     "rules": [{"match": {"op": "conv2d"}, "data": "NHWC"}, {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}]
@@ -86,12 +85,3 @@ def test_report_has_a_line_for_each_operator(tmp_path: Path) -> None:
     layouts = json.loads(text)
     assert layouts["unused_rules"] == [1]
     assert sum(line.startswith('  {"index"') for line in text.splitlines()) == len(layouts["operators"])
-
-
-def test_real_mobilenets_have_no_transform(tmp_path: Path) -> None:
-    for path in shared_models("hosted/*.tflite"):
-        layouts = json.loads(
-            (lay_out_bytes(path.read_bytes(), PLANAR_DEPTHWISE, tmp_path / path.stem) / "layouts.json").read_text()
-        )
-        assert layouts["transforms"] == [], path.name
-        assert {row["data"] for row in layouts["operators"] if row["op"] == "DEPTHWISE_CONV_2D"} == {"NCHW"}

@@ -13,7 +13,7 @@ from stages.backends.targets.catalogue import Board, moved
 from stages.backends.targets.flash import Flash
 from stages.backends.targets.frequency import parse_frequency
 from stages.backends.targets.load import load_catalogue, load_target
-from stages.backends.targets.memory import CONSTANT, VARIABLE, Memory, Region
+from stages.backends.targets.memory import CONSTANT, Memory, Region
 from stages.backends.targets.runtime import runtime_for
 from stages.backends.targets.spec import Target
 from stages.backends.toolchain.compiler import Source, compile_sources, link
@@ -40,30 +40,6 @@ def needs(target: Target) -> None:
 
 def region(origin: int, length: int, *holds: str, speed: int = 0) -> Region:
     return Region(origin=origin, length=length, holds=holds, speed=speed)
-
-
-def test_regions_move_only_where_the_machine_has_none() -> None:
-    core = CATALOGUE.cores["cortex-m4"]
-    rom, ram = region(0x1000, 0x1000, *CONSTANT), region(0x20000000, 0x1000, *VARIABLE)
-    assert moved(Memory(rom=rom, ram=ram, stack=512), core) is None
-    last = core.memory.rom.end
-    assert moved(Memory(rom=region(last - 0x1000, 0x1000, *CONSTANT), ram=ram, stack=512), core) is None
-    there = moved(Memory(rom=region(last - 0xFF0, 0x1000, *CONSTANT), ram=ram, stack=512), core)
-    assert there == Memory(
-        rom=region(core.memory.rom.origin, 0x1000, *CONSTANT),
-        ram=region(core.memory.ram.origin, 0x1000, *VARIABLE),
-        stack=512,
-    )
-    large = region(0x60000000, core.memory.ram.length + 32, *VARIABLE)
-    assert moved(Memory(rom=rom, ram=large, stack=512), core).ram.length == core.memory.ram.length
-    flash = region(0x0800_0000, 0x1000, *CONSTANT)
-    assert moved(Memory(rom=flash, ram=large, stack=512), CATALOGUE.cores["rv32-rvp"]) is None, (
-        "Spike has memory anywhere"
-    )
-    low = Memory(rom=region(0, 256 << 10, *CONSTANT), ram=region(0x20000000, 64 << 10, *VARIABLE), stack=512)
-    there = moved(low, CATALOGUE.cores["rv32-rvp"])
-    assert there is not None, "but where its debug module is"
-    assert (there.rom.origin, there.rom.length) == (CATALOGUE.cores["rv32-rvp"].memory.rom.origin, 256 << 10)
 
 
 @pytest.mark.parametrize("value, hertz", [(48_000_000, 48_000_000), ("180M", 180_000_000), ("32.768k", 32_768)])

@@ -89,29 +89,6 @@ def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
     assert start_flags(memory) == (f"-DOTHER_REGIONS={others}", "-DOTHER_ROM=0")
 
 
-def test_rooms_leave_the_stack_and_what_others_need() -> None:
-    """Only a target with a choice has capacities; all others have the same sources on every board of a core."""
-    memory = Memory.model_validate(
-        {
-            "rom": {**ROM, "holds": ["code", "constants", "weights"]},
-            "qspi": {"origin": "0x90000000", "length": "8M", "speed": 1, "holds": ["weights"]},
-            "sram": {"origin": "0x30000000", "length": "64K", "speed": 1, "holds": ["arena"]},
-            "dtcm": {**RAM, "holds": ["data", "stack", "arena"]},
-            "stack": "2K",
-            "reserve": {"data": "1K"},
-        }
-    )
-    target = load_target("cortex-m7").model_copy(update={"memory": memory})
-    assert {
-        part: [tuple(room.model_dump().values()) for room in capacities]
-        for part, capacities in target.capacities.items()
-    } == {
-        "weights": [("rom", 1 << 20, 64 << 10, ""), ("qspi", 8 << 20, 0, "")],
-        "arena": [("dtcm", 62 << 10, 1 << 10, ""), ("sram", 64 << 10, 0, "")],
-    }
-    assert target.model_dump(include={"capacities"})["capacities"]["arena"][0]["region"] == "dtcm"
-
-
 def test_weights_in_a_region_that_is_written_are_loaded_elsewhere() -> None:
     """With the other constants, or in the fastest read-only region for weights where those may not be there."""
     ram = {**RAM, "holds": ["data", "stack", "arena", "weights"]}

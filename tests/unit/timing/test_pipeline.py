@@ -115,14 +115,6 @@ def test_a_disturbed_parameter_is_found_again():
     assert fit(timing, rows) == {"load_latency": 2}
 
 
-def test_instructions_that_did_not_run_are_left_out():
-    texts = ["addi a0,a0,1"] + ["mul a0,a1,a2"] * 200 + ["lw a0,0(a1)", "addi a0,a0,1"]
-    instructions = [one.instruction for one in timed(lines(texts, size=4), dual())]
-    row = CountedRun(instructions, {0: (1, 0, 0, 0), 201: (0, 1, 0, 0), 202: (1, 0, 0, 0)}, 0, 4)
-    assert len(row.reduced().instructions) == 3
-    assert row.reduced().cycles(dual()) == row.cycles(dual()) == 4
-
-
 def test_fitted_figures_are_written_into_the_file():
     text = (
         "timings:\n  a:\n    parameters:\n      x: {cycles: 2, try: [1]}\n  b:\n    parameters:\n      x: {cycles: 2}\n"

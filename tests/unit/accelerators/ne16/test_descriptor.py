@@ -3,17 +3,15 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from stages.backends.accelerators.ne16.cycles import cycles, cycles_of
 from stages.backends.accelerators.ne16.descriptor import Ne16, Ne16Parameters
-from stages.backends.accelerators.ne16.job import Job, Mode, Padding, Refused
-from stages.backends.accelerators.ne16.packing import pack
+from stages.backends.accelerators.ne16.job import Job, Mode
 from stages.backends.accelerators.ne16.words import words
-from stages.backends.accelerators.tiles import Span, Tile
+from stages.backends.accelerators.tiles import Span
 from stages.ir.graph import LayerView
 from tests.conformance.draw import Draw, bounds, with_constants, with_op
 from tests.conformance.operators import add, conv2d
@@ -80,22 +78,6 @@ def test_results_that_are_clamped_closer_than_the_type_are_not_the_engines() -> 
     assert CORE.why_not(layer) == EXTENDED.why_not(layer) == ""
 
 
-def test_int8_is_for_the_extension_alone() -> None:
-    layer = conv2d.conv2d(Draw(1), Window((4, 4)), 4, 4)
-    assert [engine.reads(layer) for engine in ALL] == [("uint8",)] * 3 + [("int8", "uint8")]
-
-
-def test_rounders_follow_from_more_than_multipliers() -> None:
-    """Of two layers with the same multipliers, the one with larger sums needs more work after it."""
-    view, tile = convolution(3), Tile(Span(0, 3), Span(0, 20))
-    shared = with_constants(view, shift=np.full(20, -2, np.int32))
-    small = with_constants(shared, weights=np.zeros_like(view.constant("weights")), bias=np.zeros(20, np.int32))
-    for _ in range(2):
-        fast = {RVP.tiling_key(one)[1] for one in (shared, small, shared)}  # type: ignore[index]
-        assert fast == {False, True}
-    assert RVP.core(small, tile).after < RVP.core(shared, tile).after
-
-
 def test_scales_that_leave_the_engine_no_bits_are_refused_and_no_others() -> None:
     reasons = {}
     for shift in (*range(-31, 31, 7), -8, 30):
@@ -107,46 +89,10 @@ def test_scales_that_leave_the_engine_no_bits_are_refused_and_no_others() -> Non
     assert reasons["conv2d", -8] == reasons["add", -8] == "" and reasons["conv2d", 30] and reasons["add", 30]
 
 
-@pytest.mark.parametrize(
-    ("weights", "mode", "told"),
-    [
-        (np.full((1, 1, 1, 4), 4), "conv1x1", "weights 4 to 4 do not fit 2 bits from 0 on"),
-        (np.full((1, 1, 1, 4), -1), "conv1x1", "do not fit"),
-        (np.zeros((4, 3, 3)), "depthwise3x3", "no weights of shape 4x3x3"),
-        (np.zeros((4, 1, 1, 3)), "conv3x3", "no weights of shape 4x1x1x3"),
-    ],
-)
-def test_weights_that_do_not_fit(weights: np.ndarray[Any, Any], mode: Mode, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        pack(weights, mode, 2, 0)
-
-
 SMALL = Job(
     mode="conv3x3", h_out=4, w_out=4, ki=16, ko=16, input=0x1000_0000, input_pixel=16, input_row=64,
     output=0x1000_1000, output_pixel=16, output_row=64, weights=0x1000_2000, scale=0x1000_4000, bias=0x1000_4100,
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"weight_bits": 9}, "weights of 9 bits"),
-        ({"mode": "depthwise3x3", "ko": 8}, "as many output as input channels"),
-        ({"padding": Padding(3, 0, 0, 0)}, "padding"),
-        ({"mode": "conv1x1", "padding": Padding(1, 0, 0, 0)}, "padding"),
-        ({"pad_value": 256}, "padding value of 256"),
-        ({"weight_offset": 256}, "weight offset of 256"),
-        ({"scale": None}, "sums are written in 32 bits"),
-        ({"stride": 2}, "split"),
-        ({"padding": Padding(0, 0, 2, 0)}, "split"),
-        ({"stride": 2, "h_out": 2, "w_out": 2, "output_pixel": 15}, "even distances"),
-        ({"mode": "depthwise3x3", "stream_in": True, "output_bits": 32}, "ignores the weight offset"),
-        ({"scale_bits": 16, "bias": None, "shifts": 0x1000_5000}, "need a bias"),
-    ],
-)
-def test_jobs_that_the_engine_gets_wrong_are_refused(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(Refused, match=told):
-        words(replace(SMALL, **change))
 
 
 @pytest.mark.parametrize(

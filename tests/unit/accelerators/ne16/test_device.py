@@ -2,10 +2,8 @@
 
 import re
 import shutil
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from stages.backends.accelerators.ne16.cycles import cycles_of
@@ -47,27 +45,6 @@ def test_every_width_of_weights_and_every_edge(stride: int) -> None:
             for edge in edges
         ]
     )
-
-
-def test_filter_masks_and_shortened_patches() -> None:
-    """Fields that words() never sets, and the open driver's way to tell of padding at the bottom and right."""
-    one = laid_out(
-        5, "conv3x3", h_out=5, w_out=4, ki=17, ko=8, stride=1, padding=(1, 0, 0, 1), pad_value=0, stream_in=False
-    )
-    raw, batch, expected = words(one.job), [], []
-    for mask, off in ((1 << 24, np.s_[:, 0]), (1 << 16, np.s_[:, :, 2]), (1 << 8, np.s_[:, 2]), (1, np.s_[:, :, 0])):
-        w = one.w.copy()
-        w[off] = 0
-        batch.append([*raw[:22], mask, raw[23]])
-        expected.append(replace(one, w=w).after())
-    for rows, columns in ((3, 2), (2, 3)):
-        x = one.x.copy()
-        x[3 + rows - one.job.padding.top :] = 0
-        x[:, 3 + columns - one.job.padding.left :] = 0
-        batch.append([*raw[:17], rows << 16 | columns, *raw[18:]])
-        expected.append(replace(one, x=x).after())
-    left, _ = run_batch(ne16_target(), [(one.l1, [raw]) for raw in batch])
-    assert left == expected and len(set(left)) == len(batch)  # every field counts
 
 
 SMALL = laid_out(
@@ -122,24 +99,6 @@ def test_two_contexts_are_acquired_queued_and_counted() -> None:
     # Acquired, and locked; one job, then two, and no context left; two finished, told once; committed and not started.
     expected = "0 fffffffe 1 101 ffffffff 2 0 2 0 2 0"
     assert program(body).strip() == expected
-
-
-def test_counters_and_warnings() -> None:
-    """Silicon takes words and a trigger without ACQUIRE; the device counts them."""
-    body = """
-      for (int i = 0; i < 24; i++) NE16(TASK + 4 * i) = words[i];
-      now(); NE16(TRIGGER) = 0; wait();
-      for (int i = 0; i < 8; i++) printf("%u ", (unsigned)NE16(0x200 + 8 * i));
-    """
-    busy, macs, read, written, jobs, wrapped, unacquired, waited = map(int, program(body).split())
-    assert (busy, macs, written, jobs, unacquired) == (CYCLES, SMALL.job.macs, 9 * 8, 1, 1)
-    assert read == 9 * 16 + 8 * 9 * 16 + 8 + 8 * 4
-    assert CYCLES - 20 < waited <= CYCLES
-    assert wrapped == sum(
-        not -(2**31) <= value < 2**31
-        for total in [SMALL.sums() * SMALL.scale]
-        for value in (total + SMALL.bias).reshape(-1).tolist()
-    )
 
 
 @pytest.mark.parametrize(
@@ -199,23 +158,6 @@ def test_the_rest_of_misuse() -> None:
         program("start(words);", extension="fast")
     with pytest.raises(StageError, match="load from an address without memory"):
         program("start(words); (void)*(volatile uint8_t *)0x201004;")
-
-
-@pytest.mark.parametrize("work", [0, 40])
-def test_work_between_two_waits_is_none(work: int) -> None:
-    """What the core does when a job has ended, and another is there still, is not waiting for that."""
-    body = f"""
-      start(words); start(words);
-      do now(); while (NE16(STATUS) == 0x101);
-      const uint32_t from = NE16(0x238), t = now();
-      for (int i = 0; i < {work}; i++) __asm__ volatile("nop");
-      const uint32_t took = now() - t;
-      do now(); while (NE16(STATUS));
-      printf("%u %u", (unsigned)(NE16(0x238) - from), (unsigned)took);
-    """
-    waited, took = map(int, program(body).split())
-    assert took > work
-    assert CYCLES - took - 20 < waited <= CYCLES - took
 
 
 def test_a_queued_job_begins_one_cycle_after_the_one_before_it() -> None:
