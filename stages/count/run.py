@@ -52,7 +52,7 @@ def exceeds_limit(graph: Graph, context: PassContext) -> bool:
     Then nothing is counted, so that emit reports the error within seconds.
     """
     limit = context.config.arena_limit
-    if limit is None or not context.by_rows:
+    if limit is None:
         return False
     bounds = replace(context, costs=Costs(lower_bounds=True), counting=True)
     return all(arena_bytes(decide(graph, c)[0], c) > limit + _NEAR for c in (replace(context, costs=Costs()), bounds))

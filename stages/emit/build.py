@@ -177,10 +177,9 @@ def _check_limit(placed: Placement, config: EmitConfig, tensorized_model: Tensor
         named = ", ".join(f"{escape.name(b.name)} {b.bytes:,}" for b in largest)
         group = next((g for g in groups if g.first <= peak < g.end), None)
         rows = "" if group is None else f", with layers {group.first} to {group.end - 1} by rows"
-        searched = ". No smaller arena was found" if groups else ""
         layer = graph.layers[peak]
         raise StageError(
-            f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}{searched}\n"
+            f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}. No smaller arena was found\n"
             f"{placed.arena_lower_bound:,} bytes are in use in layer {peak} ({layer.kind} "
             f"{escape.name(layer.name)}){rows}: {named}",
             hint=_what_helps(tensorized_model, alive[peak], config.may_stream),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stages.backends.targets.memory_rules import check_rules
 from stages.backends.targets.spec import Target
-from stages.base import ActionInputs, Job, Stage, StageError, Tool
+from stages.base import ActionInputs, Job, Stage, Tool
 from stages.emit.config import EmitConfig
 from stages.ir.models.sources import ModelSource
 
@@ -41,22 +41,8 @@ class EmitStage(Stage[EmitConfig]):
     def preflight(
         self, config: EmitConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
-        """Check that memory rules name regions, and that the arena can respect its limit."""
+        """Check that memory rules name regions."""
         check_rules(config.memory_rules or (), target)
-        if config.arena_limit is None or "import" not in artifacts:
-            return
-        from stages.ir.models.least_memory import least_memory
-        from stages.ir.models.local_model import local_model
-
-        info = local_model(model, root, artifacts)
-        by_rows = config.may_stream and target.accelerator is None
-        least = None if info is None else least_memory(info, by_rows=by_rows)
-        if least is not None and least.activations > config.arena_limit:
-            raise StageError(
-                f"the arena needs {least.activations:,} bytes or more, the recipe's arena_limit is "
-                f"{config.arena_limit:,}\n{least.largest} bytes",
-                at=("stages", "emit", "arena_limit"),
-            )
 
     def run(self, job: Job[EmitConfig]) -> None:
         """Write the C sources and model.json."""

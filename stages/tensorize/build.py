@@ -23,7 +23,7 @@ from typing import Any
 from stages.backends.kernels import registry
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
-from stages.base import Job, StageError, no_progress
+from stages.base import Job, no_progress
 from stages.ir.graph import Graph
 from stages.lower.simplify.rewrites import Rewrite
 from stages.lower.simplify.simplify import simplified
@@ -157,14 +157,9 @@ def _with_less_memory(graph: Graph, context: PassContext) -> Chosen:
     if fits and (by_rows.streaming is None or by_rows.streaming.share <= context.most_extra):
         return by_rows
     context = replace(context, config=config.model_copy(update={"streaming": False}))
-    try:
-        whole = _decided(graph, context)
-    except StageError:
-        if by_rows.groups:
-            return by_rows
-        raise
+    whole = _decided(graph, context)
     if arena_bytes(whole, context) > limit:
-        return by_rows if by_rows.groups else whole
+        return min(by_rows, whole, key=lambda chosen: arena_bytes(chosen, context))
     return by_rows if fits and cost(by_rows) <= cost(whole) else whole
 
 

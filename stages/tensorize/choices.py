@@ -11,9 +11,10 @@ from stages.ir.operators.floats import Float
 from stages.lower.offload.plan import Offload
 from stages.lower.streaming.plan import StreamedGroup, Streaming
 from stages.tensorize.engine_alternatives import with_engine_alternatives
+from stages.tensorize.memory import ArenaBound
 from stages.tensorize.plan import Alternative
 from stages.tensorize.rom_tradeoff import with_rom_tradeoff
-from stages.tensorize.select import Choice, unused_rules
+from stages.tensorize.select import Choice, ExceedsLimit, unused_rules
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
@@ -81,7 +82,7 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
         if isinstance(layer.op, Float) or renames_only(graph, layer):
             continue
         view = graph.view(layer)
-        choices[layer.index] = choice = with_engine_alternatives(context.choose(view, bound), view, context)
+        choices[layer.index] = choice = with_engine_alternatives(_choose(view, bound, context), view, context)
         if bound is not None:
             bound.assign(view, choice.kernel, choice.instead)
     if context.weigh_rom:
@@ -93,6 +94,16 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
     return Chosen(
         graph, choices, unused, (*about_rules, *limited, *slow_layers(graph, choices, context)), rom=context.rom
     )
+
+
+def _choose(view: LayerView, bound: ArenaBound | None, context: PassContext) -> Choice:
+    """Return the layer's kernel. If none keeps to the arena's limit, the limit grows; emit reports the whole arena."""
+    try:
+        return context.choose(view, bound)
+    except ExceedsLimit as error:
+        assert bound is not None
+        bound.limit = error.least
+        return context.choose(view, bound)
 
 
 def with_estimates(chosen: Chosen, context: PassContext) -> Chosen:

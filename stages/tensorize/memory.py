@@ -16,17 +16,11 @@ from stages.tensorize.lowering import Lowerings
 
 
 class ArenaBound:
-    """Checks whether a kernel keeps the arena of a graph within `limit` bytes.
+    """Checks whether a kernel keeps the arena of a graph within `limit` bytes."""
 
-    The limit is the recipe's, or `derived` for `optimize_for: ram`. `name` is its name in messages, `at` the option
-    that sets it.
-    """
-
-    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings, *, derived: bool = False) -> None:
-        self.name = f"{limit:,} bytes, derived for optimize_for: ram" if derived else "the recipe's arena_limit"
-        self.at = ("stages", "tensorize", "optimize_for" if derived else "arena_limit")
+    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings) -> None:
+        self.limit = limit
         self._graph = graph
-        self._limit = limit
         self._lowerings = lowerings
         self._overlaid: frozenset[int] = frozenset()
         self._dearer: list[str] = []
@@ -55,9 +49,9 @@ class ArenaBound:
     def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
         """Return why a kernel exceeds the bound, '' if it does not."""
         scratch, tensors = self.needed(view, kernel, params)
-        if tensors + scratch <= self._limit:
+        if tensors + scratch <= self.limit:
             return ""
-        return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self._limit:,}"
+        return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self.limit:,}"
 
     def needed(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[int, int]:
         """Return the bytes of the kernel's scratch and of the tensors that are alive with it."""

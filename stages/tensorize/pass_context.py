@@ -99,7 +99,7 @@ class PassContext:
         limit = self.config.arena_limit
         if limit is None or (self.by_rows and not self.least_arena):
             return None
-        return ArenaBound(graph, limit, self.lowerings, derived=self.least_arena)
+        return ArenaBound(graph, limit, self.lowerings)
 
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
         """Return the layer's kernel.

@@ -88,6 +88,14 @@ def unused_rules(
     return unused, warnings
 
 
+class ExceedsLimit(StageError):
+    """No kernel keeps a layer within the arena's limit; `least` is the smallest sum of tensors and scratch in bytes."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(f"a layer needs {least:,} bytes of arena")
+        self.least = least
+
+
 def choose(
     view: LayerView,
     target: Target,
@@ -154,7 +162,7 @@ def _cheapest(
     """Return the cheapest offer within the bound, and cheaper ones with their reasons.
 
     With counted costs the first offer within 1 % wins, so that choices do not depend on a few instructions. Ties and
-    unknown costs go to the first: kernel folders are in order of preference. Raises StageError if no offer fits.
+    unknown costs go to the first: kernel folders are in order of preference. Raises ExceedsLimit if no offer fits.
     """
     refused: list[tuple[Offer, str]] = []
     if rom is None and costs.lower_bounds and bound is None:
@@ -172,9 +180,7 @@ def _cheapest(
             return offer, refused
         refused.append((offer, reason))
     assert bound is not None
-    lines = [f"no kernel for layer {_describe(view)} fits {bound.name}"]
-    lines += dict.fromkeys(f"{offer.variant}: {reason}" for offer, reason in refused[-3:])
-    raise StageError("\n".join(lines), at=bound.at)
+    raise ExceedsLimit(min(sum(bound.needed(view, offer.kernel, offer.params)) for offer in offers))
 
 
 def _others(

@@ -44,7 +44,7 @@ def parse_size(value: object) -> object:
             return int(value, 16)
         match = _SIZE.match(value.strip())
         if match is None:
-            raise ValueError("a size is a number of bytes, or a number with K, M or G, such as 512K")
+            raise ValueError(f"a size is a number of bytes, or one with K, M or G, such as 512K, not {value[:40]!r}")
         return int(match[1]) * _UNIT[match[2].upper()]
     return value
 

@@ -187,7 +187,7 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for part in (_each, _ties, _reals, _deep, _within_32_bits, _pixels, _functions, _pairs):
+    for part in (_each, _outside, _ties, _reals, _deep, _within_32_bits, _pixels, _functions, _pairs):
         yield from part()
 
 
@@ -196,6 +196,13 @@ def _each() -> Iterator[Case]:
         draw = Draw(number, "int16")
         layer = MAKERS[number % len(MAKERS)](draw)
         yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
+
+
+def _outside() -> Iterator[Case]:
+    """Convolutions of which no tap meets the image."""
+    draw, window = Draw(1, "int16"), Window((5, 1), (2, 4), (2, 1), (1, 3, 1, 3), (2, 2))
+    for layer in (eight.conv2d(draw, window, 3, 5, rounding="wide"), eight_depthwise(draw, window, 3, rounding="wide")):
+        yield case(f"{layer.op.op} beside the image", draw, layer, "shapes")
 
 
 def _ties() -> Iterator[Case]:

@@ -9,6 +9,7 @@ A `Block` states its meaning once, on buffers of the tile's own shape. From that
 TVM 0.27 has these limits:
 
   - It simplifies desc, but not the workload, before it compares them. So an instance is made from the simplified form.
+  - It does not compare statements without effect, such as a sum in which no tap meets the image. So they are removed.
   - It compares expressions and plain loops, not IfThenElse statements or nested blocks. So conditions are expressions
     (`fixed_point.select`), and an accumulator is an operand: an int32 buffer of one element.
   - Variables of the surrounding loops cannot occur in a desc. If a tile needs its position (for a window that leaves
@@ -186,7 +187,8 @@ def _tile_buffer(operand: Operand, *, strided: bool) -> Buffer:
 
 def _simplify(function: PrimFunc) -> PrimFunc:
     module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
-    return tirx.transform.StmtSimplify()(module)["main"]
+    simple = tirx.transform.StmtSimplify()(module)
+    return tirx.transform.RemoveNoOp()(simple)["main"]
 
 
 class _Declared(Exception):
