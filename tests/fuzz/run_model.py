@@ -1,13 +1,11 @@
 """Runs a mutated model through the pipeline, in the worker's process."""
 
-import contextlib
 import io
 import json
 import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -132,21 +130,6 @@ def _empty(folder: Path) -> None:
             shutil.rmtree(entry)
         else:
             entry.unlink()
-
-
-@contextlib.contextmanager
-def captured(path: Path) -> Iterator[None]:
-    """What the process writes to its standard output and error goes to a file, also from C++."""
-    with path.open("wb") as sink:
-        kept = os.dup(1), os.dup(2)
-        os.dup2(sink.fileno(), 1)
-        os.dup2(sink.fileno(), 2)
-        try:
-            yield
-        finally:
-            for number, descriptor in enumerate(kept, 1):
-                os.dup2(descriptor, number)
-                os.close(descriptor)
 
 
 def as_json(outcome: Outcome) -> str:

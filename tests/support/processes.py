@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,14 @@ def end(root: int) -> None:
     for pid in usage(root).pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Waits until what another process does is there, two minutes at most."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def python(*words: str, cwd: Path = INSTALLATION, **options: Any) -> subprocess.CompletedProcess[str]:

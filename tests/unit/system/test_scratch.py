@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -57,12 +56,3 @@ def test_only_what_a_killed_process_left_is_removed(place: Path) -> None:
     clear_abandoned()
     assert not stays.exists()
     remove_folder(mine)
-
-
-def test_folder_that_was_never_finished_goes_after_an_hour(place: Path) -> None:
-    folder = place / "firmline-new-old"
-    folder.mkdir()
-    (folder / ".firmline-lock").write_text("")
-    os.utime(folder, (time.time() - 4000,) * 2)
-    clear_abandoned()
-    assert not folder.exists()

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,6 +29,7 @@ from pipeline.runs.executor import Work
 from stages.support.messages.stage_error import DoesNotFit
 from stages.support.system.installation import INSTALLATION
 from tests.support.optional import needs
+from tests.support.processes import wait_until
 from tests.support.servers import free_port
 from tests.unit.pipeline.conftest import Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit, FakeReport
@@ -119,18 +119,15 @@ def cluster(
     command = ["distributed.cli.dask_scheduler", "--host", address, "--no-dashboard"]
     with ExitStack() as stack:
         stack.enter_context(process([*command, "--dashboard-address", "127.0.0.1:0"], folder, {**os.environ}))
-        _wait_for_port(int(address.rpartition(":")[2]))
+        # On a slow machine it takes longer to start than an executor waits for it.
+        wait_until(lambda: _listens(int(address.rpartition(":")[2])))
         yield Cluster(address, folder, project, stack)
 
 
-def _wait_for_port(port: int) -> None:
-    """Until the scheduler listens: on a slow machine it takes longer to start than an executor waits for it."""
-    deadline = time.monotonic() + 120
-    while True:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10):
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10):
+        return True
+    return False
 
 
 @pytest.fixture
@@ -223,10 +220,8 @@ def test_other_tools_are_refused_with_both(cluster: Cluster) -> None:
 
 def _replace_at_work(cluster: Cluster, name: str, by: str) -> None:
     """Once a worker is in the middle of emit another comes, and it goes: kill -9."""
-    ran, deadline = cluster.clones[name].root / "ran.txt", time.monotonic() + 60
-    while not ran.exists() or "emit" not in ran.read_text().split():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    ran = cluster.clones[name].root / "ran.txt"
+    wait_until(lambda: ran.exists() and "emit" in ran.read_text().split())
     cluster.worker(by)
     cluster.workers[name].send_signal(signal.SIGKILL)
 

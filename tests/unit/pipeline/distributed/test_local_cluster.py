@@ -9,8 +9,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 
 from stages.support.system.installation import INSTALLATION
 from stages.support.system.scratch import clear_abandoned
+from tests.support.processes import wait_until
 
 pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
 
@@ -80,7 +80,7 @@ def _command(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes) as started:  # type: ignore[call-overload]
         try:
             assert started.stdout.readline() == b"[1]\n", started.stderr.read()
-            _wait(lambda: (folder / "began").exists())
+            wait_until(lambda: (folder / "began").exists())
             yield started
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -99,18 +99,11 @@ def test_a_local_cluster_listens_on_loopback_and_ends_when_its_command_is_killed
             _assert_refuses_strangers(port)
         started.kill()
         started.wait()
-        _wait(lambda: not _processes(tmp_path))
+        wait_until(lambda: not _processes(tmp_path))
     assert len(processes) >= 5, "the command, the scheduler, two workers, and what one of them started"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     clear_abandoned()
     assert [*tmp_path.glob("firmline-*")] == []
-
-
-def _wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def _processes(folder: Path) -> list[int]:

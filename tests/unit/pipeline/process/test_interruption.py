@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import wait_until
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 # A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.
@@ -23,6 +23,7 @@ _DOIT = """
 import sys
 from pathlib import Path
 from doit.doit_cmd import DoitMain
+from tests.support.processes import wait_until
 from tests.unit.pipeline.conftest import FakeProject, _Loader
 words = tuple(sys.argv[2:])
 commands = {"run": "pipeline.commands.run:Run", "list": "pipeline.commands.list_recipes:List"}
@@ -52,26 +53,16 @@ def start(project: FakeProject, *words: str, **streams: int) -> subprocess.Popen
 
 
 def wait_for(path: Path) -> str:
-    deadline = time.monotonic() + 60
-    while not (path.exists() and path.read_text().endswith("\n")):
-        assert time.monotonic() < deadline, f"{path} does not appear"
-        time.sleep(0.02)
+    wait_until(lambda: path.exists() and path.read_text().endswith("\n"))
     return path.read_text()
 
 
-def is_running(process: int) -> bool:
-    """Whether a process is still there after a minute: a killed one ends when it is its turn to run."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return False
-        # Killed, and nobody has waited for it yet.
-        if state == "Z":
-            return False
-        time.sleep(0.02)
-    return True
+def has_ended(process: int) -> bool:
+    """Whether a process is there no more, or was killed and nobody has waited for it yet."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -94,7 +85,7 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + number, "interrupted; finished stages are kept\n")
     assert "Traceback" not in out
-    assert not any(is_running(child) for child in children)
+    wait_until(lambda: all(map(has_ended, children)))
     assert list((project.store / "building").iterdir()) == []
     assert list((project.root / "tmp").iterdir()) == []
     # What was finished is kept.

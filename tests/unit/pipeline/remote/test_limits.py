@@ -2,12 +2,12 @@
 
 import os
 import re
-import socket
+import socketserver
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,67 +60,55 @@ ANSWERS: dict[str, tuple[Answer, str]] = {
 }
 
 
-class Serving:
-    """A loopback server on bare sockets that answers each request with the parts of an `Answer`."""
+class Serving(socketserver.ThreadingTCPServer):
+    """A loopback server that answers each request with the parts of an `Answer`."""
+
+    daemon_threads = True
+    block_on_close = False
 
     def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None) -> None:
-        self.requests = 0
-        self._answer, self._tls = answer, tls
-        self._over = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(("127.0.0.1", 0), _Connection)
+        self.requests, self.answer, self.over = 0, answer, threading.Event()
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
 
-    def close(self) -> None:
-        self._over.set()
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that end a connection are meant."""
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
-    def _secured(self, connection: socket.socket) -> socket.socket:
-        return self._tls.wrap_socket(connection, server_side=True) if self._tls else connection
+class _Connection(socketserver.StreamRequestHandler):
+    server: Serving
+    timeout = 20
 
-    def _serve(self, accepted: socket.socket) -> None:
-        with suppress(OSError), self._secured(accepted) as connection:
-            connection.settimeout(20)
-            while request := self._request(connection):
-                self.requests += 1
-                keeps = False
-                for part in self._answer(request):
-                    if isinstance(part, float):
-                        if self._over.wait(part):
-                            return
-                    else:
-                        keeps |= b"Content-Length: 0" in part
-                        connection.sendall(part)
-                if not keeps:
+    def handle(self) -> None:
+        while request := self._request():
+            self.server.requests += 1
+            keeps = False
+            for part in self.server.answer(request):
+                if isinstance(part, bytes):
+                    keeps |= b"Content-Length: 0" in part
+                    self.wfile.write(part)
+                elif self.server.over.wait(part):
                     return
+            if not keeps:
+                return
 
-    def _request(self, connection: socket.socket) -> bytes:
-        data = b""
-        while b"\r\n\r\n" not in data:
-            data += (more := connection.recv(1 << 16))
-            if not more:
-                return b""
-        head, _, body = data.partition(b"\r\n\r\n")
+    def _request(self) -> bytes:
+        head = b""
+        while (line := self.rfile.readline()) not in (b"", b"\r\n"):
+            head += line
         length = re.search(rb"content-length: (\d+)", head.lower())
-        while len(body) < (int(length[1]) if length else 0):
-            body += connection.recv(1 << 16)
-        return head + b"\r\n\r\n" + body
+        return head and head + b"\r\n" + self.rfile.read(int(length[1]) if length else 0)
 
 
 @contextmanager
 def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Serving]:
-    server = Serving(answer, tls)
-    try:
+    with Serving(answer, tls) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
-    finally:
-        server.close()
+        server.over.set()
+        server.shutdown()
 
 
 def fetched(transport: HttpTransport) -> tuple[bool, int]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.runs.session import Session
 from stages.base import Job, StageError
 from stages.support.system.installation import INSTALLATION as ROOT
+from tests.support.processes import wait_until
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
 
@@ -143,7 +143,7 @@ def test_a_crash_while_a_model_is_read_names_the_file(project: FakeProject, monk
 
 def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None:
     with _start(project, "hang") as run:
-        _wait_for(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
+        wait_until(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
         run.send_signal(signal.SIGKILL)
     assert project.ran() == ["import", "emit"]
     leftovers = list((project.store / "building").iterdir())
@@ -208,13 +208,6 @@ def _start(project: FakeProject, mood: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end, "the other process did not get there"
-        time.sleep(0.01)
 
 
 def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:
