@@ -97,7 +97,10 @@ def choose_kernels(graph: Graph, context: PassContext) -> Chosen:
 
 
 def _choose(view: LayerView, bound: ArenaBound | None, context: PassContext) -> Choice:
-    """Return the layer's kernel. If none keeps to the arena's limit, the limit grows; emit reports the whole arena."""
+    """Return the layer's kernel.
+
+    If none keeps to the arena's limit, the limit grows, and emit reports the whole arena.
+    """
     try:
         return context.choose(view, bound)
     except ExceedsLimit as error:

@@ -89,7 +89,10 @@ def unused_rules(
 
 
 class ExceedsLimit(StageError):
-    """No kernel keeps a layer within the arena's limit; `least` is the smallest sum of tensors and scratch in bytes."""
+    """No kernel keeps a layer within the arena's limit.
+
+    `least` is the smallest sum of tensors and scratch, in bytes.
+    """
 
     def __init__(self, least: int) -> None:
         super().__init__(f"a layer needs {least:,} bytes of arena")
