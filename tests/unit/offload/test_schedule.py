@@ -1,14 +1,13 @@
 """Programs of layers in tiles: whatever the tiles and buffers are, every byte of the output is right."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
 
 from stages.backends.accelerators.tiles import reads
 from stages.backends.targets.attached import Dma
-from stages.ir.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerView, Tensor
+from stages.ir.graph import LayerView
 from stages.lower.offload.machine import Machine
 from stages.lower.offload.program import Place, Start
 from stages.lower.offload.runs import runs, stride
@@ -16,35 +15,22 @@ from stages.lower.offload.schedule import constant_blocks, program
 from stages.lower.offload.tile_costs import TileCosts
 from stages.lower.offload.tiling import TilingCandidate, tiling_candidates, with_more_constant_buffers
 from stages.lower.offload.timeline import alone
+from tests.conformance.draw import Draw
+from tests.conformance.operators.conv2d import conv2d
+from tests.conformance.operators.depthwise_conv2d import depthwise
+from tests.conformance.operators.windows import Window
 from tests.support.offloading import Engine, Memory, run
 from tests.support.toy import Toy, ToyParameters
 
-ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}
 DMA = Dma(base=0, bytes_per_cycle=8, fixed_cycles=20, run_cycles=1, queue=4)
 
 
-def convolution(depthwise: bool, size: tuple[int, int], channels: tuple[int, int], step: int) -> LayerView:
-    """A 3x3 convolution with padding, int8, weights from a seed."""
-    rng = np.random.default_rng(5)
-    fields: dict[str, Any] = {
-        "kernel": (3, 3), "stride": (step, step), "padding": (1, 1, 1, 1), "dilation": (1, 1), "input_zero_point": -5,
-        "in_channels": channels[0], "out_channels": channels[1], **ACT,
-    }  # fmt: skip
-    op = DepthwiseConv2D(depth_multiplier=1, **fields) if depthwise else Conv2D(**fields)
-    shape = (1, 3, 3, channels[1]) if depthwise else (channels[1], 3, 3, channels[0])
-    constants = {
-        "weights": rng.integers(-128, 128, shape).astype(np.int8),
-        "bias": rng.integers(-999, 999, channels[1]).astype(np.int32),
-        "multiplier": rng.integers(1 << 30, (1 << 31) - 1, channels[1]).astype(np.int32),
-        "shift": rng.integers(-9, -7, channels[1]).astype(np.int32),
-    }
-    out = tuple((extent - 1) // step + 1 for extent in size)
-    tensors = {
-        "x": Tensor(name="x", shape=(1, *size, channels[0]), dtype="int8"),
-        "y": Tensor(name="y", shape=(1, *out, channels[1]), dtype="int8"),
-    }
-    layer = Layer(index=0, name="y", op=op, inputs=("x",), outputs=("y",), constants={role: role for role in constants})
-    return Graph(tensors, [layer], ["x"], ["y"], constants).view(layer)
+def convolution(is_depthwise: bool, size: tuple[int, int], channels: tuple[int, int], step: int) -> LayerView:
+    """A 3x3 convolution with padding on int8."""
+    window, ends = Window(size, (3, 3), (step, step), (1, 1, 1, 1)), {"act_min": -128, "act_max": 127}
+    if is_depthwise:
+        return depthwise(Draw(5), window, channels[1], **ends)
+    return conv2d(Draw(5), window, *channels, **ends)
 
 
 class Exact(Engine):
@@ -81,9 +67,9 @@ class Exact(Engine):
 CASES = list(itertools.product((False, True), ((9, 5), (8, 3)), (1, 2)))
 
 
-@pytest.mark.parametrize(("depthwise", "size", "step"), CASES)
-def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple[int, int], step: int) -> None:
-    view = convolution(depthwise, size, (12, 12) if depthwise else (6, 12), step)
+@pytest.mark.parametrize(("is_depthwise", "size", "step"), CASES)
+def test_every_way_gives_the_bytes_of_the_reference(is_depthwise: bool, size: tuple[int, int], step: int) -> None:
+    view = convolution(is_depthwise, size, (12, 12) if is_depthwise else (6, 12), step)
     machine = Machine(Toy(ToyParameters(waits=step == 2)), "l1", 4 << 10, DMA)
     x = np.random.default_rng(1).integers(-128, 128, view.inputs[0].shape).astype(np.int8)
     expected = view.op.compute(view, x).astype(np.int8)

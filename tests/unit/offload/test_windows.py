@@ -6,28 +6,21 @@ import numpy as np
 import pytest
 
 from stages.backends.accelerators.tiles import Span, Tile
-from stages.ir.graph import Conv2D, Graph, Layer, LayerView, Tensor
+from stages.ir.graph import LayerView
 from stages.lower.offload.program import Transfer
 from stages.lower.offload.windows import gather_variants, padding_block, window_bytes
+from tests.conformance.draw import Draw
+from tests.conformance.operators.conv2d import conv2d
+from tests.conformance.operators.windows import Window
 from tests.support.offloading import Memory, apart
 
-ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}
 ZERO = -7
 
 
 def convolution(size: tuple[int, int], channels: int, kernel: tuple[int, int], step: int, pad: int) -> LayerView:
-    padding = (min(pad, kernel[0] - 1), min(pad, kernel[1] - 1)) * 2
-    out = tuple(
-        (extent + 2 * before - taps) // step + 1 for extent, before, taps in zip(size, padding[:2], kernel, strict=True)
-    )
-    fields = {"dilation": (1, 1), "in_channels": channels, "out_channels": 4, "input_zero_point": ZERO}
-    op = Conv2D(kernel=kernel, stride=(step, step), padding=padding, **fields, **ACT)
-    tensors = {
-        "x": Tensor(name="x", shape=(1, *size, channels), dtype="int8"),
-        "y": Tensor(name="y", shape=(1, *out, 4), dtype="int8"),
-    }
-    layer = Layer(index=0, name="y", op=op, inputs=("x",), outputs=("y",))
-    return Graph(tensors, [layer], ["x"], ["y"]).view(layer)
+    rows, columns = (min(pad, taps - 1) for taps in kernel)
+    window = Window(size, kernel, (step, step), (rows, columns, rows, columns))
+    return conv2d(Draw(0), window, channels, 4, input_zero_point=ZERO)
 
 
 SIZES = list(itertools.product(((9, 7), (4, 12)), (1, 3), ((3, 3), (5, 2), (4, 6)), (1, 2), (0, 1, 3)))

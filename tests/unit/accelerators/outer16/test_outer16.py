@@ -15,8 +15,13 @@ from stages.backends.simulators.bench import BenchRun, compile_and_run_c
 from stages.backends.targets.attached import DEVICES_LOG
 from stages.backends.targets.load import load_target
 from stages.base import StageError
-from stages.ir.graph import Conv2D, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerView, Tensor
+from stages.ir.graph import LayerView
 from stages.support.system.installation import INSTALLATION
+from tests.conformance.draw import Draw
+from tests.conformance.operators.conv2d import conv2d
+from tests.conformance.operators.depthwise_conv2d import depthwise
+from tests.conformance.operators.fully_connected import fully_connected
+from tests.conformance.operators.windows import any_window
 from tests.support.ne16_target import log_lines
 
 pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
@@ -36,52 +41,15 @@ def blocked(image: np.ndarray, fill: int) -> np.ndarray:
 
 def drawn(seed: int) -> tuple[LayerView, np.ndarray]:
     """A layer with weights, and its input in logical order."""
-    rng = np.random.default_rng(seed)
-
-    def number(low: int, high: int) -> int:
-        return int(rng.integers(low, high + 1))
-
-    kind = ("conv2d", "depthwise_conv2d", "fully_connected")[seed % 3]
-    inputs, outputs = number(1, 40), number(1, 40)
-    outputs = inputs if kind == "depthwise_conv2d" else outputs
-    act = {"output_zero_point": number(-20, 20), "act_min": number(-128, -90), "act_max": number(60, 127)}
-    if kind == "fully_connected":
-        zero = number(-128, 127)
-        op: Any = FullyConnected(batch=1, depth=inputs, units=outputs, input_zero_point=zero, rounding="single", **act)
-        shape, x_shape, y_shape = (outputs, inputs), (1, inputs), (1, outputs)
+    draw, blocks = Draw(seed), ("NCHW16c", "NCHW16c")
+    inputs, outputs = draw.integer(1, 40), draw.integer(1, 40)
+    if seed % 3 == 0:
+        view = conv2d(draw, any_window(draw), inputs, outputs, layouts=blocks)
+    elif seed % 3 == 1:
+        view = depthwise(draw, any_window(draw), inputs, layouts=blocks)
     else:
-        kernel, stride, dilation = (
-            (number(1, 4), number(1, 4)),
-            (number(1, 3), number(1, 3)),
-            (number(1, 2), number(1, 2)),
-        )
-        reach = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilation, strict=True)]
-        padding = tuple(number(0, n - 1) for n in (*reach, *reach))
-        size = [n + number(0, 9) for n in reach]
-        y = [(n + padding[axis] + padding[axis + 2] - reach[axis]) // stride[axis] + 1 for axis, n in enumerate(size)]
-        fields = {
-            "kernel": kernel, "stride": stride, "dilation": dilation, "padding": padding, "in_channels": inputs,
-            "out_channels": outputs, "input_zero_point": number(-128, 127), **act,
-        }  # fmt: skip
-        depthwise = kind == "depthwise_conv2d"
-        op = DepthwiseConv2D(depth_multiplier=1, **fields) if depthwise else Conv2D(**fields)
-        shape = (1, *kernel, inputs) if depthwise else (outputs, *kernel, inputs)
-        x_shape, y_shape = (1, *size, inputs), (1, *y, outputs)
-    deep = np.prod(shape) / outputs
-    constants = {
-        "weights": rng.integers(-128, 128, shape).astype(np.int8),
-        "bias": rng.integers(-5000, 5000, outputs).astype(np.int32),
-        "multiplier": rng.integers(1 << 30, (1 << 31) - 1, outputs).astype(np.int32),
-        "shift": (rng.integers(-2, 2, outputs) - int(np.log2(60 * deep**0.5))).astype(np.int32),
-    }
-    layout = "NCHW16c" if len(x_shape) == 4 else ""
-    tensors = {
-        name: Tensor.model_validate({"name": name, "shape": one, "dtype": "int8", "layout": layout})
-        for name, one in (("x", x_shape), ("y", y_shape))
-    }
-    layer = Layer(index=0, name="y", op=op, inputs=("x",), outputs=("y",), constants={role: role for role in constants})
-    view = Graph(tensors, [layer], ["x"], ["y"], constants).view(layer)
-    return view, rng.integers(-128, 128, x_shape).astype(np.int8)
+        view = fully_connected(draw, 1, inputs, outputs, weight_type=("int8", 0), rounding="single")
+    return view, draw.array(view.inputs[0].shape)
 
 
 @dataclass(frozen=True)
