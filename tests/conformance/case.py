@@ -1,6 +1,6 @@
 """A case of the suite: a layer, what it is there for, and the inputs it runs on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,3 +80,18 @@ def drawn_inputs(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
 def case(name: str, draw: Draw, layer: LayerView, *covers: str) -> Case:
     """A case on `drawn_inputs`."""
     return Case(name, covers, layer, drawn_inputs(draw, layer))
+
+
+def cases(
+    count: int,
+    make: Callable[[Draw], LayerView],
+    *covers: str,
+    name: str = "",
+    types: Sequence[str] = ("int8",),
+    inputs: Callable[[Draw, LayerView], tuple[Inputs, ...]] = drawn_inputs,
+) -> Iterator[Case]:
+    """Layers of the seeds 0 to `count`, of these types in turn; named by their operators, or all by one `name`."""
+    for number in range(count):
+        draw = Draw(number, types[number % len(types)])
+        layer = make(draw)
+        yield Case(f"{name or layer.op.op} {number}", covers, layer, inputs(draw, layer))

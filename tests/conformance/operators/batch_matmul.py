@@ -6,7 +6,7 @@ import numpy as np
 
 from stages.ir.graph import LayerView
 from stages.ir.operators.matmul import BatchMatmul
-from tests.conformance.case import Case, case
+from tests.conformance.case import Case, case, cases
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 
 OPS = ("batch_matmul",)
@@ -41,9 +41,7 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for number in range(30):
-        draw = Draw(number)
-        yield case(f"product {number}", draw, drawn(draw), "shapes", "extremes")
+    yield from cases(30, drawn, "shapes", "extremes", name="product")
     for number in range(1, 18):
         draw = Draw(number)
         yield case(f"depth {number}", draw, product(draw, 2, number, 18 - number, BATCHES[1]), "tails", "extremes")

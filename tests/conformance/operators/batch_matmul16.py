@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stages.ir.graph import LayerView
-from tests.conformance.case import Case, case
+from tests.conformance.case import Case, case, cases
 from tests.conformance.draw import Draw, bounds, with_op
 from tests.conformance.operators.batch_matmul import BATCHES, product
 
@@ -29,9 +29,7 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for number in range(24):
-        draw = Draw(number, "int16")
-        yield case(f"product {number}", draw, drawn(draw), "shapes", "extremes")
+    yield from cases(24, drawn, "shapes", "extremes", name="product", types=("int16",))
     for depth in (*range(1, 12), 700):  # sums far beyond 32 bits
         draw = Draw(depth, "int16")
         yield case(f"depth {depth}", draw, wide(draw, 2, depth, 1 + depth % 5, BATCHES[1]), "tails", "extremes")

@@ -8,7 +8,7 @@ from stages.ir.graph import LayerOp, LayerView
 from stages.ir.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.ir.operators.half_even import HalfEven
 from stages.quantize.patterns.arithmetic import division_tables
-from tests.conformance.case import Case, case
+from tests.conformance.case import Case, cases
 from tests.conformance.draw import Draw, bounds, image, middle, scaled, view, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 
@@ -77,10 +77,8 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for number in range(20 * len(MAKERS)):
-        draw = Draw(number, ("int8", "uint8")[number // len(MAKERS) % 2])
-        layer = drawn(draw)
-        yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
+    types = ("int8",) * len(MAKERS) + ("uint8",) * len(MAKERS)
+    yield from cases(20 * len(MAKERS), drawn, "shapes", "extremes", types=types)
     yield from _every_pair()
 
 

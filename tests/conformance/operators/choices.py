@@ -1,6 +1,7 @@
 """Cases of comparisons, logic, SELECT, CAST, ARG_MAX, ARG_MIN and CUMSUM."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from stages.ir.operators.casting import Cast
 from stages.ir.operators.choices import Comparison, Logic, Select, is_scaled
 from stages.ir.operators.int32 import IntegerSteps, WideInteger
 from stages.ir.operators.raw_integers import RawInteger
-from tests.conformance.case import Case, Inputs, case, drawn_inputs
+from tests.conformance.case import Case, Inputs, case, cases, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 
 COMPARED = get_args(Comparison.model_fields["op"].annotation)
@@ -122,39 +123,26 @@ def _near(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
 
 def mandatory() -> Iterator[Case]:
     for kind in COMPARED:
-        for number in range(10):
-            draw = Draw(number, NUMBERS[number % len(NUMBERS)])
-            layer = comparison(draw, kind)
-            yield Case(f"{kind} {number}", ("extremes", "comparison"), layer, _near(draw, layer))
+        make = partial(comparison, kind=kind)
+        yield from cases(10, make, "extremes", "comparison", types=NUMBERS, inputs=_near)
     for kind in ("equal", "not_equal"):
         layer = comparison(draw := Draw(99, "bool"), kind)
         yield case(f"{kind} of booleans", draw, layer, "extremes", "comparison")
     for kind in LOGIC:
-        for number in range(6):
-            layer = logic(draw := Draw(number, "bool"), kind)
-            yield case(f"{kind} {number}", draw, layer, "extremes", "logic")
+        yield from cases(6, partial(logic, kind=kind), "extremes", "logic", types=("bool",))
     for kind in WHOLE:
-        for number in range(8):
-            layer = whole(draw := Draw(number), kind)
-            yield Case(f"{kind} {number}", ("extremes", "whole"), layer, _near(draw, layer))
+        yield from cases(8, partial(whole, kind=kind), "extremes", "whole", inputs=_near)
     for kind in INT32:
-        for number in range(6):
-            layer = int32(draw := Draw(number), kind)
-            yield Case(f"{kind} {number}", ("extremes", "int32"), layer, _near(draw, layer))
-    for number in range(12):
-        layer = steps(draw := Draw(number))
-        yield Case(f"int32 steps {number}", ("extremes", "int32"), layer, _near(draw, layer))
-    for number in range(28):
-        layer = select(draw := Draw(number, TYPES[number % len(TYPES)]))
-        yield case(f"select {number}", draw, layer, "extremes", "select")
+        yield from cases(6, partial(int32, kind=kind), "extremes", "int32", inputs=_near)
+    yield from cases(12, steps, "extremes", "int32", name="int32 steps", inputs=_near)
+    yield from cases(28, select, "extremes", "select", types=TYPES)
     for source in (*TYPES, "uint32"):
         for dtype in (*TYPES, "uint32"):
             layer = cast(draw := Draw(len(source) + len(dtype), source), dtype)
             yield case(f"cast {source} to {dtype}", draw, layer, "extremes", "cast")
     for kind in EXTREMES:
-        for number in range(12):
-            layer = arg_extreme(draw := Draw(number, ("int8", "uint8", "float32", "int32", "bool")[number % 5]), kind)
-            yield Case(f"{kind} {number}", ("extremes", "arg"), layer, _near(draw, layer))
+        types = ("int8", "uint8", "float32", "int32", "bool")
+        yield from cases(12, partial(arg_extreme, kind=kind), "extremes", "arg", types=types, inputs=_near)
     for number in range(18):
         layer = cumsum(draw := Draw(number, ("int32", "int64", "float32")[number % 3]))
         inputs = drawn_inputs(draw, layer)

@@ -7,7 +7,7 @@ import numpy as np
 from stages.ir.graph import LayerView
 from stages.ir.operators.interpolation import EvenResize, ResizeBilinear
 from stages.quantize.resize import bilinear
-from tests.conformance.case import Case, case
+from tests.conformance.case import Case, case, cases
 from tests.conformance.draw import Draw, image, view
 
 OPS = ("even_resize_bilinear", "resize_bilinear")
@@ -35,9 +35,7 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for number in range(40):
-        draw = Draw(number, ("int8", "uint8")[number % 2])
-        yield case(f"resize {number}", draw, drawn(draw), "shapes", "extremes")
+    yield from cases(40, drawn, "shapes", "extremes", name="resize", types=("int8", "uint8"))
     for number, (size, out) in enumerate((((4, 4), (8, 8)), ((3, 3), (6, 6)), ((5, 7), (15, 14)), ((8, 8), (4, 4)))):
         for mode in range(3):
             for dtype in ("int8", "uint8"):

@@ -1,13 +1,14 @@
 """Cases of data movement and CONCATENATION, on 8-bit and on 32-bit elements."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from stages.ir.graph import Concatenation, LayerView, Move
-from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.case import Case, cases, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view
 
 OPS = ("move", "concatenation")
@@ -78,15 +79,10 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
+    common: dict[str, Any] = {"types": ("int8", "uint8"), "inputs": lambda draw, layer: drawn_inputs(draw, layer)[:2]}
     for kind in KINDS:
-        for number in range(14):
-            draw = Draw(number, ("int8", "uint8")[number % 2])
-            layer = move(draw, kind)
-            yield Case(f"{kind} {number}", (kind,), layer, drawn_inputs(draw, layer)[:2])
-    for number in range(30):
-        draw = Draw(number, ("int8", "uint8")[number % 2])
-        layer = concatenation(draw)
-        yield Case(f"concatenation {number}", ("concatenation",), layer, drawn_inputs(draw, layer)[:2])
+        yield from cases(14, partial(move, kind=kind), kind, name=kind, **common)
+    yield from cases(30, concatenation, "concatenation", **common)
     for part in (_words, _transposes, _long_runs, _turns, _blocks, _pixels):
         yield from part()
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from stages.ir.graph import LayerView
 from stages.ir.operators.picking import KINDS, Gather, Pick
-from tests.conformance.case import Case, Inputs, extremes, values
+from tests.conformance.case import Case, Inputs, cases, extremes, values
 from tests.conformance.draw import Draw, image, view
 
 OPS = ("pick", "gather_rows")
@@ -67,9 +67,6 @@ def mandatory() -> Iterator[Case]:
         draw = Draw(number, TYPES[number % len(TYPES)])
         layer = pick(draw)
         yield Case(f"pick {number}", ("extremes", layer.op.kind), layer, _inputs(draw, layer))
-    for number in range(42):
-        draw = Draw(number, TYPES[number % len(TYPES)])
-        layer = gather(draw)
-        yield Case(f"gather {number}", ("extremes", "gather"), layer, _inputs(draw, layer))
+    yield from cases(42, gather, "extremes", "gather", name="gather", types=TYPES, inputs=_inputs)
     layer = many_rows()
     yield Case("gather of more rows than int16 counts", ("extremes", "gather"), layer, _inputs(Draw(42, "int8"), layer))

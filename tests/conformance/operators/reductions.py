@@ -11,7 +11,7 @@ from stages.ir.operators.log_softmax import LogSoftmax
 from stages.ir.operators.onnx_softmax import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd, Sum
 from stages.quantize.softmax import differences, exponentials
-from tests.conformance.case import Case, case, drawn_inputs
+from tests.conformance.case import Case, case, cases, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, whole_range, with_op
 
 OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod", "log_softmax")
@@ -115,10 +115,8 @@ def drawn(draw: Draw) -> LayerView:
 
 
 def mandatory() -> Iterator[Case]:
-    for number in range(20 * len(MAKERS)):
-        draw = Draw(number, ("int8", "uint8")[number // len(MAKERS) % 2])
-        layer = drawn(draw)
-        yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
+    types = ("int8",) * len(MAKERS) + ("uint8",) * len(MAKERS)
+    yield from cases(20 * len(MAKERS), drawn, "shapes", "extremes", types=types)
     for part in (_mean_ties, _mean_images, _lengths, _many_axes):
         yield from part()
 

@@ -11,7 +11,7 @@ from stages.ir.operators.arithmetic import Extremum
 from stages.ir.operators.interpolated import Interpolated, WideSoftmax
 from stages.ir.operators.reductions import ReduceExtremum, ReduceProd
 from stages.quantize.interpolation import difference_scaling, exponential_table, reciprocal_table, sigmoid_scaling
-from tests.conformance.case import Case, case, drawn_inputs
+from tests.conformance.case import Case, case, cases, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, scaled, view, whole_range, with_constants, with_op
 from tests.conformance.operators import conv2d as eight
 from tests.conformance.operators.depthwise_conv2d import depthwise as eight_depthwise
@@ -192,10 +192,9 @@ def mandatory() -> Iterator[Case]:
 
 
 def _each() -> Iterator[Case]:
-    for number in range(24 * len(MAKERS)):
-        draw = Draw(number, "int16")
-        layer = MAKERS[number % len(MAKERS)](draw)
-        yield case(f"{layer.op.op} {number}", draw, layer, "shapes", "extremes")
+    return cases(
+        24 * len(MAKERS), lambda draw: MAKERS[draw.seed % len(MAKERS)](draw), "shapes", "extremes", types=("int16",)
+    )
 
 
 def _outside() -> Iterator[Case]:
