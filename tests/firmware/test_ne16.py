@@ -1,7 +1,6 @@
 """Layers on NE16, requantized by the core or by the extended engine: equal to LiteRT, from file to simulator."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,6 @@ from stages.ir.models.spec import FileModel, OpModel, ZooModel
 from tests.support.emitted import ROOT, target_named
 from tests.support.stages_run import run_stages, verified
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("riscv64-unknown-elf-gcc") is None, reason="riscv64-unknown-elf-gcc is not installed"
-)
 LAYERS: dict[str, dict[str, Any]] = {
     "3x3": {"op": "conv2d", "shape": [9, 11, 20], "out_channels": 36, "kernel": [3, 3]},
     "3x3 in steps of two": {"op": "conv2d", "shape": [9, 12, 5], "out_channels": 6, "kernel": [3, 3], "stride": [2, 2]},

@@ -1,7 +1,6 @@
 """Networks on a core with outer16, which works in NCHW16c: exact, and transformed at their ends alone."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from stages.ir.models.spec import OpModel, ZooModel
 from stages.tensorize.transforms import is_transform
 from tests.support.stages_run import verified
 
-pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 INPUTS = {"simulate": {"inputs": {"random": 1, "seed": 3, "extremes": False}}}
 
 

@@ -1,6 +1,5 @@
 """Plug-ins and devices that a target brings: built from their sources, seen by the program, in the key."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,6 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 def test_a_program_reads_and_writes_a_device_of_the_target(project: Project) -> None:
     target = load_targets(project)["rv64-doubler"]
     assert compile_and_run_c(target, [], MAIN).stdout.split() == ["43", "1"]
@@ -82,7 +80,6 @@ def test_mistakes_are_shown_where_they_are(project: Project, old: str, new: str,
     assert told in str(caught.value)
 
 
-@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="no QEMU")
 def test_qemu_gets_devices_and_plug_ins_too(tmp_path: Path) -> None:
     target = load_target("cortex-m4")
     (tmp_path / "empty.c").write_text(

@@ -1,14 +1,12 @@
 """The simulated DMA engine: what it moves, when, and what it refuses. The monitor's log."""
 
 import re
-import shutil
 
 import pytest
 
 from stages.base import StageError
 from tests.support.ne16_target import log_lines, ne16_target, run_c
 
-pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 FILL = "for (int i = 0; i < 64; i++) REG(0x90100000 + 4 * i) = 0x01010101u * (unsigned)i;\n"
 
 

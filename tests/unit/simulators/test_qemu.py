@@ -1,6 +1,5 @@
 """How QEMU is called, and how its counting plug-in is built once and refused when it counts wrongly."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,12 +16,7 @@ from stages.backends.targets.runtime import runtime_for
 from stages.backends.toolchain.compiler import Source, compile_sources, link
 from stages.base import StageError
 
-needs_qemu = pytest.mark.skipif(
-    not all(map(shutil.which, build.EMULATORS)), reason="qemu-system-arm and qemu-aarch64 are not installed"
-)
 
-
-@needs_qemu
 @pytest.mark.parametrize("emulator", build.EMULATORS)
 @pytest.mark.parametrize(
     ("right", "wrong"),
@@ -66,7 +60,6 @@ int main(void)
 """
 
 
-@needs_qemu
 def test_profile_gives_each_function_its_instructions(tmp_path):
     """A thousand turns of two instructions, and two returns."""
     target = load_target("cortex-m4")
@@ -78,7 +71,6 @@ def test_profile_gives_each_function_its_instructions(tmp_path):
     assert profile(tmp_path / "a.elf", target, tmp_path / "inputs.bin")["spin"] == 2 * 1000 + 2
 
 
-@needs_qemu
 def test_memory_map_that_the_machine_does_not_have_is_reported_instead_of_a_lockup():
     """The firmware of an STM32 on a machine without memory at its flash."""
     target = load_target("nucleo-l4r5zi")
@@ -91,7 +83,6 @@ def test_memory_map_that_the_machine_does_not_have_is_reported_instead_of_a_lock
     assert lines[2] == "correct the memory of nucleo-l4r5zi in pipeline.yaml, or name another machine"
 
 
-@needs_qemu
 @pytest.mark.parametrize(
     "name", ["cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "nucleo-f446re"]
 )
@@ -99,7 +90,6 @@ def test_machines_have_memory_where_targets_declare_it(name):
     assert without_memory(load_target(name)) == ""
 
 
-@needs_qemu
 def test_memory_that_is_a_mirror_of_other_memory_is_no_room():
     """The 4 MB at 0 appear once more at 4 MB."""
     target = load_target("cortex-m4")

@@ -1,7 +1,6 @@
 """Cores and boards: what a target has from which, and a firmware for every board that runs."""
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,6 @@ int main(void)
     return 0;
 }
 """
-
-
-def needs(target: Target) -> None:
-    for command in (target.compiler.command, target.simulator.command):
-        if command and shutil.which(command) is None:
-            pytest.skip(f"{command} is not installed")
 
 
 def region(origin: int, length: int, *holds: str, speed: int = 0) -> Region:
@@ -110,7 +103,6 @@ def loaded(target: Target, folder: Path, zeros: int) -> list[Any]:
     """What a program with so many bytes of .bss has loaders load."""
     from elftools.elf.elffile import ELFFile
 
-    needs(target)
     text = f"int set = 3; int zero[{zeros} / sizeof(int)]; int main(void) {{ return zero[set] + set; }}"
     (folder / "main.c").write_text(text)
     runtime = runtime_for(target)
@@ -148,7 +140,6 @@ def test_firmware_is_linked_for_the_map_of_the_board(name: str, tmp_path: Path) 
 def test_firmware_of_every_board_is_simulated(name: str) -> None:
     """At the board's addresses unless the report says that they were moved."""
     target = BOARDS[name].in_simulator
-    needs(target)
     run = compile_and_run_c(target, [], MAIN)
     code, stack = target.memory.region_of("code"), target.memory.region_of("stack")
     assert run.stdout.split() == [f"{at:x}" for at in (code.origin, code.end, stack.origin)]

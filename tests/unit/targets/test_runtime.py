@@ -1,7 +1,5 @@
 """Start-up code, host I/O, counters, watchdog and fault reports of the runtimes, on Spike, QEMU and the host."""
 
-import shutil
-
 import pytest
 
 from stages.backends.simulators.bench import compile_and_run_c
@@ -12,16 +10,6 @@ RISCV = ["rv64-scalar", "rv32-scalar"]
 CORTEX_M = ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"]
 A64 = ["aarch64", "aarch64-dotprod"]
 SOME = ["rv64-scalar", "rv32-scalar", "cortex-m4", "cortex-m33", "cortex-m55", "aarch64"]  # one of each runtime
-needs_arm = pytest.mark.skipif(
-    not all(map(shutil.which, ("qemu-system-arm", "qemu-aarch64", "arm-none-eabi-gcc", "aarch64-linux-gnu-gcc"))),
-    reason="the Arm compilers and QEMU are not installed",
-)
-
-
-def on(*targets: str) -> pytest.MarkDecorator:
-    """Cases of these targets; those of Arm need its tools."""
-    arm = (*CORTEX_M, *A64)
-    return pytest.mark.parametrize("target", [pytest.param(t, marks=[needs_arm] * (t in arm)) for t in targets])
 
 
 def main_of(body: str, before: str = "") -> str:
@@ -32,7 +20,7 @@ def output_of(target: str, body: str, before: str = "", **options) -> str:
     return compile_and_run_c(load_target(target), [], main_of(body, before), **options).stdout
 
 
-@on(*RISCV, *CORTEX_M, *A64, "host")
+@pytest.mark.parametrize("target", [*RISCV, *CORTEX_M, *A64, "host"])
 def test_variables_start_as_c_promises(target):
     before = "static int set[3] = {1, 2, 3}; static int zero[1000]; static const int constant = 7;"
     body = 'errno = 5; zero[999]++; set[1] += zero[999]; printf("%d %d %d %d", set[1], zero[998], constant, errno);'
@@ -47,7 +35,7 @@ LOOP = {
 }
 
 
-@on(*RISCV, *CORTEX_M, *A64)
+@pytest.mark.parametrize("target", [*RISCV, *CORTEX_M, *A64])
 def test_instructions_are_counted_as_by_hand(target):
     """What a counted region adds is the return and the call of the counter, and moves that keep the first count."""
     register = "w0" if target in A64 else "a0" if target in RISCV else "r0"
@@ -78,7 +66,6 @@ def test_rv32_counter_carries_into_its_high_word():
     assert 100 <= elapsed < 140
 
 
-@needs_arm
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55", "aarch64"])
 def test_markers_work_wherever_they_lie_in_a_page(target):
     """Functions `branch to STOP; nops; GO; return`, STOP anywhere near the end of a page: three are counted."""
@@ -108,7 +95,7 @@ def test_markers_work_wherever_they_lie_in_a_page(target):
     assert {d: count - nothing for d, count in counts.items()} == {str(d): 3 for d in distances}
 
 
-@on(*SOME, "host")
+@pytest.mark.parametrize("target", [*SOME, "host"])
 def test_files_of_the_host_are_read_and_written_whole(target):
     """More than one request of the host interface, and not a multiple of anything."""
     content = bytes(i * 7 % 251 for i in range(200_001))
@@ -126,7 +113,7 @@ def test_files_of_the_host_are_read_and_written_whole(target):
     assert run.stdout == "-1 1"
 
 
-@on(*SOME)
+@pytest.mark.parametrize("target", [*SOME])
 def test_stack_high_water_mark_is_that_of_the_deepest_call(target):
     before = """
     static __attribute__((noinline)) int deep(int n)
@@ -142,7 +129,6 @@ def test_stack_high_water_mark_is_that_of_the_deepest_call(target):
     assert 8 * 1024 <= after_call < 8 * 1024 + 2048
 
 
-@needs_arm
 def test_exit_status_is_the_programs():
     with pytest.raises(StageError, match="ended with status 41"):
         output_of("cortex-m4", "return 41;")
@@ -179,7 +165,7 @@ SPIKE = {
     ),
 }
 FAULTS = [
-    pytest.param(target, fault, *case, id=f"{fault}-{target}", marks=[needs_arm] * (faults is ARM))
+    pytest.param(target, fault, *case, id=f"{fault}-{target}")
     for targets, faults in ((RISCV, SPIKE), (["cortex-m4", "cortex-m33", "cortex-m55", "aarch64"], ARM))
     for target in targets
     for fault, case in faults.items()
@@ -223,14 +209,12 @@ def message_of(target: str, statement: str) -> str:
     return str(raised.value)
 
 
-@needs_arm
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m33"])
 def test_misaligned_double_load_faults(target):
     statement = '__asm__ volatile("ldrd r2, r3, [%0]" : : "r"((char *)data + 1) : "r2", "r3", "memory");'
     assert "misaligned access" in message_of(target, statement)
 
 
-@needs_arm
 def test_lock_up_is_reported_with_the_place_before_it():
     """No vector table any more: the fault cannot be taken, and QEMU gives up."""
     statement = f"*(volatile unsigned *)0xE000ED08 = {NOWHERE}; __builtin_trap();"
@@ -239,7 +223,6 @@ def test_lock_up_is_reported_with_the_place_before_it():
     assert "culprit, main.c:" in message
 
 
-@needs_arm
 def test_regions_that_are_no_power_of_two_are_protected_to_their_end():
     """A v7-M region is a power of two: 768 KiB of RAM at 256 KiB take two. Both ends work, what is behind faults."""
     target = load_target("cortex-m4")

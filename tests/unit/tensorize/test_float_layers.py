@@ -1,6 +1,5 @@
 """Layers of real numbers: what they compute, what they cost, and how they are reported."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -73,20 +72,18 @@ DEPTHWISE = {"op": "depthwise_conv2d"}
 
 
 @pytest.mark.parametrize(
-    ("name", "commands", "options", "most"),
+    ("name", "options", "most"),
     [
-        ("aarch64", ("qemu-aarch64", "aarch64-linux-gnu-gcc"), CONVOLUTION, 1.3 * 36 * 20 * 72),
-        ("cortex-m55", ("qemu-system-arm", "arm-none-eabi-gcc"), CONVOLUTION, 1.8 * 36 * 20 * 72),
-        ("rv64-scalar", ("riscv64-unknown-elf-gcc",), CONVOLUTION, 3.0 * 36 * 20 * 72),
-        ("rv64-scalar", ("riscv64-unknown-elf-gcc",), DEPTHWISE, 4.5 * 144 * 8 * 9),
+        ("aarch64", CONVOLUTION, 1.3 * 36 * 20 * 72),
+        ("cortex-m55", CONVOLUTION, 1.8 * 36 * 20 * 72),
+        ("rv64-scalar", CONVOLUTION, 3.0 * 36 * 20 * 72),
+        ("rv64-scalar", DEPTHWISE, 4.5 * 144 * 8 * 9),
     ],
 )
 def test_a_convolution_with_relu6_is_fast_and_exact(
-    name: str, commands: tuple[str, ...], options: dict[str, Any], most: float, tmp_path: Path
+    name: str, options: dict[str, Any], most: float, tmp_path: Path
 ) -> None:
     """The host computes the same with other blocks and choices. NaN, infinities and zeros are among the inputs."""
-    if not all(map(shutil.which, commands)):
-        pytest.skip(f"{' or '.join(commands)} is not installed")
     shape = {"shape": (12, 12, 8), "kernel": (3, 3), "activation": "relu6", "dtype": "float32"}
     model = OpModel.model_validate({**shape, **options})
     x = np.random.default_rng(1).uniform(-3, 3, (1, 12, 12, 8)).astype(np.float32)

@@ -1,10 +1,8 @@
 """Subnormal floats on a core whose vectors flush them to zero."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from stages.backends.simulators.bench import compile_and_run_c
 from stages.ir.models.builder import ModelBuilder
@@ -60,12 +58,6 @@ def recurrent(rng: np.random.Generator) -> bytes:
     row = b.emit("RESHAPE", [x, b.constant("shape", np.int32([9, 16]))], (9, 16), None, "row")
     b.output(b.svdf(row, weights(16, 16), weights(16, 4, size=0.2), activation="none"))
     return b.build()
-
-
-@pytest.fixture(autouse=True)
-def _tools() -> None:
-    if not all(map(shutil.which, ("qemu-system-arm", "arm-none-eabi-gcc"))):
-        pytest.skip("qemu-system-arm or arm-none-eabi-gcc is not installed")
 
 
 def test_outputs_equal_litert_s(tmp_path: Path) -> None:

@@ -1,17 +1,9 @@
 """Programs of known length on the simulators, with what their instructions take."""
 
-import shutil
-
 import pytest
 
-from stages.backends.qemu import build
 from stages.backends.targets.load import load_target
 from tests.support.timed import run_timed, target_with
-
-needs_qemu = pytest.mark.skipif(
-    not all(map(shutil.which, [*build.EMULATORS, "arm-none-eabi-gcc"])), reason="QEMU and GCC for Arm are not installed"
-)
-needs_riscv = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no GCC for RISC-V")
 
 ARM = """
 #include "board.h"
@@ -48,7 +40,6 @@ RISCV = (
 )
 
 
-@needs_qemu
 @pytest.mark.parametrize(
     ("core", "work", "turn"),
     [
@@ -70,7 +61,6 @@ def test_turns_of_a_loop_on_arm(tmp_path, core, work, turn):
     assert once.cycles[1] - nothing.cycles[1] == loop
 
 
-@needs_riscv
 @pytest.mark.parametrize(
     ("timing", "work", "turn"),
     [
@@ -87,7 +77,7 @@ def test_turns_of_a_loop_on_riscv(tmp_path, timing, work, turn):
     assert once.cycles[1] - nothing.cycles[1] == turn - 2
 
 
-@pytest.mark.parametrize("target", [pytest.param("cortex-m4", marks=needs_qemu), "rv32imc-scalar"])
+@pytest.mark.parametrize("target", ["cortex-m4", "rv32imc-scalar"])
 def test_an_instruction_without_a_class_is_reported_where_it_ran(tmp_path, target):
     if target == "cortex-m4":
         chosen, text = load_target(target), ARM.replace("%s", "dsb")
@@ -101,7 +91,6 @@ def test_an_instruction_without_a_class_is_reported_where_it_ran(tmp_path, targe
 NOPS = "; ".join(["nop"] * 8)
 
 
-@needs_qemu
 @pytest.mark.parametrize(
     ("work", "flash", "turn"),
     [
@@ -131,7 +120,6 @@ def test_wait_states_of_flash_on_arm(tmp_path, work, flash, turn):
     ]
 
 
-@needs_qemu
 def test_wait_states_that_are_a_range(tmp_path):
     target = target_with("cortex-m4", "cortex-m4", wait_states=[2, 6], line=16)
     *_, once, often = run_timed(target, ARM.replace("balign 4", "balign 16").replace("%s", NOPS), tmp_path)[::2]
@@ -139,7 +127,6 @@ def test_wait_states_that_are_a_range(tmp_path):
     assert (estimate, most - 200 * 2) == (200 * (11 + 2 * 2), 200 * (11 + 2 * 6))  # 2: a branch of 1 to 3 cycles
 
 
-@needs_riscv
 @pytest.mark.parametrize(
     ("flash", "turn"), [({}, 12 + 2 * 5), ({"prefetch": True}, 12 + 5), ({"instruction_lines": 2}, 12)]
 )
@@ -150,7 +137,6 @@ def test_wait_states_of_flash_on_riscv(tmp_path, flash, turn):
     assert often.cycles[1] - once.cycles[1] == 200 * turn
 
 
-@needs_qemu
 def test_branches_that_are_predicted_wrong(tmp_path):
     target = target_with("cortex-m7", "cortex-m7")
     parameters = target.timing_model.parameters

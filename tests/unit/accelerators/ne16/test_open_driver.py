@@ -1,6 +1,5 @@
 """The engine's open driver, pulp-nnx, on the simulated device: unmodified, from a checkout that the caller names."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from stages.backends.toolchain.compiler import Source
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
 from tests.support.ne16_target import log_lines, ne16_target
 
-pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 FOLDERS = ("inc", "ne16/bsp", "ne16/hal", "util")
 FILES = ("src/pulp_nnx_ne16.c", "ne16/bsp/ne16_pulp_bsp.c", "ne16/hal/ne16.c", "ne16/hal/ne16_task.c")
 UTILITIES = ("util/hwpe.c", "util/pulp_nnx_util.c")

@@ -1,7 +1,6 @@
 """outer16 from descriptor to device: drawn layers in drawn tiles through the C library, bytes and cycles; misuse."""
 
 import re
-import shutil
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,6 @@ from tests.conformance.operators.fully_connected import fully_connected
 from tests.conformance.operators.windows import any_window
 from tests.support.ne16_target import log_lines
 
-pytestmark = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no RISC-V compiler")
 ENGINE = Outer16(Parameters())
 HWLIB = INSTALLATION / "stages/backends/accelerators/outer16/hwlib"
 L1, L1_BYTES = 0x1000_0000, 128 << 10
