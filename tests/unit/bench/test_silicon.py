@@ -13,8 +13,6 @@ from pipeline.errors import PipelineError
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
 from stages.backends.timing.accuracy import accuracy_text
-from stages.delivery.bench.silicon.compilers import uses_clang
-from stages.delivery.bench.silicon.program import flags_of
 from tests.support.bench_options import BENCH_OPTIONS
 
 CHIP = "mine: {title: My board, core: cortex-m4, clock: 80M, source: data sheet}"
@@ -154,27 +152,12 @@ def test_wrong_options(tmp_path: Path, options: dict[str, Any], message: str, hi
     assert hint in (raised.value.hint or "") + str(raised.value)
 
 
-def test_rows_have_names_and_the_chip_s_wait_states(tmp_path: Path) -> None:
-    rows = {one.name: one for one in silicon_rows(project_with(tmp_path, row()))}
-    assert rows["mine/arm_product/c/-O3"].published == 5000
-    f411 = rows["stm32f411ce/cifar10_q/c/opt=0 fastscale=1 clang -Oz"]
-    assert f411.target is not None and f411.target.flash is not None and f411.target.flash.line == 16
-
-
 def test_a_row_names_its_machine_and_may_run_on_a_timing_model(tmp_path: Path) -> None:
     rows = {one.name: one for one in silicon_rows(project_with(tmp_path, row(compiler="GCC 12 -mfloat-abi=soft, -O1")))}
     mine, ri5cy = rows["mine/arm_product/c/-O1"].target, rows["ri5cy-verilator/crc32/-O2"].target
     assert mine is not None and "-mfloat-abi=soft" in mine.compiler.flags
     assert not any("hard" in flag for flag in mine.compiler.flags)
     assert ri5cy is not None and ri5cy.timing == "cv32e40p"
-
-
-def test_flags_of_a_compiler() -> None:
-    assert flags_of("GCC 14.3 -O3, MACRO") == ("-O3",)
-    assert flags_of("GCC 12.2, rv32imac, -Os") == ("-Os",)
-    assert flags_of("MDK 5.35, options not stated") == ("-O2",)
-    assert flags_of("GCC 12.2 -Os -flto -ffunction-sections, -mfpu=auto") == ("-Os", "-flto")
-    assert uses_clang("armclang 6.16 -O3") and uses_clang("MDK 5.35") and not uses_clang("arm-none-eabi-gcc -Os")
 
 
 def outcome(model: str, error: float | None, *, fit: bool = False, compared: bool = True) -> Outcome:

@@ -1,6 +1,7 @@
 """A small project with four stages that write text, to test the pipeline without real stages."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -68,6 +69,20 @@ class FakeProject:
     ) -> RunResult:
         places: dict[str, Any] = {"root": self.root, "registry": self.registry, "store": self.store}
         return run_recipe(recipe, variables, until=until, record=record, **places)
+
+    def start(self, mood: str = "") -> subprocess.Popen[str]:
+        """Start a run as a process in a new session, with a folder of its own for temporary files."""
+        (self.root / "tmp").mkdir(exist_ok=True)
+        places = {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.root / "tmp")}
+        return subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("fake_stages.py")), str(self.root)],
+            env={**os.environ, **places, "FAKE_MOOD": mood},
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def workspace(self) -> Workspace:
         return Workspace(root=self.root, registry=self.registry, store=self.store)

@@ -5,8 +5,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,30 +13,15 @@ import pytest
 
 from pipeline.artifacts.folders import remove
 from pipeline.keys.explain import explain
-from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
 # Seconds that a run may take before its lock counts as stuck.
 PATIENCE = 120.0
 
 
-def start(project: FakeProject, mood: str = "") -> subprocess.Popen[str]:
-    """Start a run as a process in a new session."""
-    (project.root / "tmp").mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("fake_stages.py")), str(project.root)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "FAKE_MOOD": mood, "TMPDIR": str(project.root / "tmp")},
-        cwd=project.root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def check_well(project: FakeProject, model: str) -> None:
     """Run again and check artifacts, build folder and leftover files."""
-    process = start(project)
+    process = project.start()
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     built = project.root / "build/demo/rv64-rvp"
@@ -69,7 +52,7 @@ def test_killed_runs(project: FakeProject) -> None:
     for number in range(4):
         model = f"weights {number}\n"
         project.write("model.txt", model)
-        processes = [start(project, chance.choice(["", "slow"])) for _ in range(1 + number % 2)]
+        processes = [project.start(chance.choice(["", "slow"])) for _ in range(1 + number % 2)]
         # A run takes about half a second, most of it in Python's imports.
         time.sleep(chance.uniform(0.1, 1.4))
         for process in processes:

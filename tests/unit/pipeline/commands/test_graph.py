@@ -9,10 +9,48 @@ import pytest
 from pipeline.commands import command as command_module
 from pipeline.commands.graph import command as graph_command
 from pipeline.commands.graph.command import Graph
+from pipeline.commands.graph.content import Network, layer_column
 from pipeline.commands.graph.drawing import Box, Column, svg
 from tests.unit.pipeline.conftest import FakeProject
 
 HOSTILE = 'a<b>&"\x1b[31m\u202e</svg>'
+
+
+def tensor(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "shape": [1, 4], "constant": False, "alias_of": None, **more}
+
+
+def layer(index: int, name: str, inputs: list[str], outputs: list[str]) -> dict[str, Any]:
+    return {"index": index, "name": name, "op": {"op": "add"}, "inputs": inputs, "outputs": outputs}
+
+
+def test_arrows_follow_tensors() -> None:
+    """A residual connection, a view of a tensor, a constant, a layer with two outputs, and an output of the middle."""
+    tensors = [tensor(name) for name in ("in", "a", "b", "c", "d")]
+    tensors += [tensor("view", alias_of="a"), tensor("weights", constant=True), tensor("e", shape=[])]
+    layers = [
+        layer(0, HOSTILE, ["in"], ["a", "e"]),
+        layer(1, "second", ["a", "weights"], ["b"]),
+        layer(2, "third", ["b", "view"], ["c"]),
+        layer(3, "fourth", ["c", "in"], ["d"]),
+    ]
+    graph = {"tensors": tensors, "layers": layers, "inputs": ["in"], "outputs": ["d", "e"]}
+    plan = {"layers": [{"index": 1, "kernel": "generic.add", "why": "only one"}]}
+    report = {"layers": [{"index": 2, "instructions": 12345}]}
+    column = layer_column(Network(graph, plan, report))
+    titles = [box.title for box in column.boxes]
+    assert titles == ["in", f"0 {HOSTILE}", "1 second", "2 third", "3 fourth", "d", "e"]
+    named = sorted((titles[a], titles[b]) for a, b in column.arrows)
+    first = titles[1]
+    assert named == sorted(
+        [
+            *(("in", first), ("in", "3 fourth"), (first, "1 second"), (first, "2 third"), ("1 second", "2 third")),
+            *(("2 third", "3 fourth"), ("3 fourth", "d"), (first, "e")),
+        ]
+    )
+    assert column.boxes[2].text == "add · generic.add · 1x4 → 1x4" and "only one" in column.boxes[2].tooltip
+    assert column.boxes[3].figure == "12,345" and column.boxes[6].text == "output  scalar"
+    assert column.heading == "layers, instructions of one inference"
 
 
 def test_svg_is_well_formed_whatever_names_are() -> None:

@@ -3,12 +3,9 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +13,6 @@ import pytest
 from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.runs.session import Session
 from stages.base import Job, StageError
-from stages.support.system.installation import INSTALLATION as ROOT
 from tests.support.processes import wait_until
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
@@ -142,7 +138,7 @@ def test_a_crash_while_a_model_is_read_names_the_file(project: FakeProject, monk
 
 
 def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None:
-    with _start(project, "hang") as run:
+    with project.start("hang") as run:
         wait_until(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
         run.send_signal(signal.SIGKILL)
     assert project.ran() == ["import", "emit"]
@@ -155,7 +151,7 @@ def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None
 
 
 def test_two_runs_side_by_side_share_the_work(project: FakeProject) -> None:
-    with _start(project, "slow") as first, _start(project, "slow") as other:
+    with project.start("slow") as first, project.start("slow") as other:
         outputs = [json.loads(run.communicate(timeout=120)[0]) for run in (first, other)]
     assert [first.returncode, other.returncode] == [0, 0]
     # Each stage ran once: whoever came second took what the first one made.
@@ -199,15 +195,6 @@ def test_a_file_where_results_go_is_reported_before_anything_runs(project: FakeP
     assert str(caught.value) == message
     assert project.ran() == []
     project.run(until="emit")
-
-
-def _start(project: FakeProject, mood: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(Path(__file__).parents[1] / "fake_stages.py"), str(project.root)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "FAKE_MOOD": mood},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:

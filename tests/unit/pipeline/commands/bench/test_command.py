@@ -9,10 +9,8 @@ from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.command import SELECTION, Bench, bench
 from pipeline.commands.bench.page import BEGIN, END
 from pipeline.commands.bench.record import read_records
-from pipeline.commands.bench.run import recipe_runner, run_cases
 from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
-from pipeline.terminal.progress import ProgressDisplay
 from stages.backends.targets.load import family_files
 from stages.support.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import report, suite_file
@@ -55,17 +53,6 @@ class Project:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.delenv("FIRMLINE_MODELS", raising=False)
     return Project(tmp_path)
-
-
-def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsys: Capture) -> None:
-    before = sorted(project.root.rglob("*"))
-    assert project.bench() == 0
-    out = capsys.readouterr().out
-    lines = [line.split() for line in out.splitlines()]
-    assert ["net", "on", "rv64-rvp", "1,000", "instructions"] in lines
-    assert "skipped: folder/real.tflite is not in the models folder" in out
-    assert "FP32 against int8" in out
-    assert sorted(project.root.rglob("*")) == before
 
 
 def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: Capture) -> None:
@@ -120,25 +107,3 @@ def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(project: Project, c
     output = capsys.readouterr()
     assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in output.out
     assert output.err == "ERROR: 2 of 4 rows failed\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"check": True, "update": True}, "--check and --update cannot be combined"),
-        ({"models": "x", "update": True}, "--update applies to the suite"),
-        ({"markdown": "/nowhere/at/all.md"}, "/nowhere/at/all.md cannot be written: No such file"),
-    ],
-)
-def test_options_that_make_no_sense(project: Project, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PipelineError, match=message):
-        project.bench(**options)
-
-
-def test_the_error_of_a_run_in_another_process_arrives_whole(tmp_path: Path) -> None:
-    (tmp_path / "recipes").mkdir()
-    broken = Case("net", "rv64-rvp", {"schema": 1, "extends": "nothing"}, "nothing")
-    with recipe_runner(tmp_path, ProgressDisplay(), 2) as run:
-        (outcome,) = run_cases([broken], run, lambda _: None, 2)
-    assert "unknown recipe 'nothing'" in outcome.first_line
-    assert outcome.error.splitlines()[-1] == "known recipes: (none)"

@@ -10,12 +10,12 @@ from pipeline.commands.bench.page import figures_section, replace_section, short
 from pipeline.commands.bench.ratio import short_ratios
 from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.suite import load_suite
-from pipeline.errors import PipelineError, RecipeError
+from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
 from stages.support.system.installation import INSTALLATION as ROOT
-from tests.unit.pipeline.commands.bench.bench_support import SUITE, suite_file
+from tests.unit.pipeline.commands.bench.bench_support import suite_file
 
 
 def test_the_projects_own_suite_holds_recipes_that_load() -> None:
@@ -86,22 +86,6 @@ def test_selection(tmp_path: Path) -> None:
     ):
         with pytest.raises(PipelineError, match=message):
             select(cases, only, targets, load_targets(ROOT))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("name: net_fp32", "name: net", "suite.yaml:9:11: row 'net' exists twice"),
-        ("row: net_fp32", "row: net_fp23", "suite.yaml:22:22: unknown row 'net_fp23'; did you mean 'net_fp32'?"),
-        ("at_most: {rv64-rvp", "at_most: {host", "suite.yaml:18:21: row 'real' is not measured on host"),
-        ("recipe: demo\n    file", "model: {zoo: a}\n    recipe: demo\n    file", "row 'real' has a model and a file"),
-    ],
-)
-def test_mistake_in_the_suite_is_shown_where_it_is(tmp_path: Path, old: str, new: str, message: str) -> None:
-    assert SUITE.count(old) == 1
-    with pytest.raises(RecipeError) as error:
-        load_suite(suite_file(tmp_path, SUITE.replace(old, new)))
-    assert message in str(error.value)
 
 
 def test_the_pages_are_of_what_is_stored() -> None:
