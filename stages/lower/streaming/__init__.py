@@ -2,6 +2,7 @@
 
 window    the rows of its inputs that a layer needs for a row of its output
 schedule  the order in which the layers of a group make rows, and the rows that each tensor must hold
+outline   schedules of candidates, in less time
 row_counts  the rows of a layer's calls
 groups    where groups begin and end: the search
 ends      why a group ends where it ends

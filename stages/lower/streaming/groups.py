@@ -5,7 +5,7 @@ its candidates: all pairs of cuts, each with a few schedules. Only promising pai
 bytes decides which.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from stages.lower.streaming.network import Described, RowNetwork
 from stages.lower.streaming.row_counts import in_phase, row_counts
-from stages.lower.streaming.schedule import RowLayer, Schedule, outline
+from stages.lower.streaming.schedule import RowLayer, Schedule
 
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Rows per call of single layers, to improve a group."""
@@ -105,11 +105,11 @@ class GroupSearch:
     _groups: dict[tuple[int, int], list[Group]] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], float] = field(default_factory=dict)
     _known: dict[tuple[int, int], dict[tuple[int, ...], Group | None]] = field(default_factory=dict)  # by rows
-    _asked: dict[tuple[int, int, tuple[int, ...]], Group | None] = field(default_factory=dict)  # by requested rows
 
     def __post_init__(self) -> None:
         """Ask for the cost of each call once."""
         self.band = cache(self.band)
+        self._cost = cache(self._cost)  # type: ignore[method-assign]
 
     def best(self, share: float, limit: int | None = None) -> Grouping:
         """Return the smallest arena whose extra instructions are at most `share` of all.
@@ -276,53 +276,44 @@ class GroupSearch:
 
     def _simulated(self, first: int, end: int) -> list[Group]:
         """Return the group with each of its schedules."""
-        groups = {}
-        for rows in self._row_counts(first, end):
-            group = self._group(first, end, rows)
-            if group is not None:
-                groups[tuple(layer.rows for layer in group.described.layers)] = group
-        return list(groups.values())
+        groups = [self._group(first, end, rows) for rows in dict.fromkeys(self._row_counts(first, end))]
+        return [group for group in groups if group is not None]
 
-    def _group(self, first: int, end: int, rows: Mapping[int, int]) -> Group | None:
-        """Return a group with these rows per call; None if it is not possible."""
-        asked = first, end, tuple(rows.get(index, 1) for index in range(first, end))
-        if asked not in self._asked:
-            self._asked[asked] = self._new_group(first, end, rows)
-        return self._asked[asked]
+    def _group(self, first: int, end: int, rows: tuple[int, ...]) -> Group | None:
+        """Return layers [first, end) as a group with these rows per call; None if it is not possible."""
+        known = self._known.setdefault((first, end), {})
+        if rows not in known:
+            layers = tuple(map(self.network.row_layer, range(first, end), rows))
+            candidates = dict.fromkeys((layers, in_phase(layers)))
+            groups = filter(None, (self._evaluated(first, end, candidate) for candidate in candidates))
+            known[rows] = min(groups, key=attrgetter("bytes", "extra"), default=None)
+        return known[rows]
 
-    def _new_group(self, first: int, end: int, rows: Mapping[int, int]) -> Group | None:
-        described = self.network.described(first, end, rows)
-        if described is None:
-            return None
-        able = frozenset(layer.index for layer in described.layers if self._may_replace(layer))
-        described = self.network.described(first, end, rows, able) or described
-        known, key = self._known.setdefault((first, end), {}), tuple(layer.rows for layer in described.layers)
-        if key not in known:
-            layers = {described.layers, in_phase(described.layers)}
-            groups = [self._evaluated(first, end, described._replace(layers=x)) for x in layers]
-            known[key] = min(filter(None, groups), key=lambda x: (x.bytes, x.extra), default=None)
-        return known[key]
-
-    def _evaluated(self, first: int, end: int, described: Described) -> Group | None:
-        layers, tensors, source = described
-        cost = sum(map(self._layer_cost, layers))
+    def _evaluated(self, first: int, end: int, layers: tuple[RowLayer, ...]) -> Group | None:
+        costs = list(map(self._cost, layers))
+        cost = sum(calls.instructions for calls in costs)
         if cost == inf:
             return None
-        pushed = source if self.network.is_pushed(first) else ""
-        schedule = outline(layers, tensors, pushed, self._alignments(layers))
+        in_place = (layer.index for layer, calls in zip(layers, costs, strict=True) if calls.in_place)
+        described = self.network.described(first, end, self.network.overlaid.intersection(in_place))
+        assert described is not None
+        _, tensors, source, outline = described
+        whole = [tensor.total * tensor.row_bytes for tensor in tensors.values() if tensor.whole and not tensor.place_of]
+        overlaps = len(whole) == 2 and self.network.may_overlap(source, end)
+        schedule = outline.schedule(layers, tuple(calls.alignment for calls in costs), overlaps=overlaps)
         if not schedule.aligned or not schedule.intact:
             return None
-        whole = [tensor.total * tensor.row_bytes for tensor in tensors.values() if tensor.whole and not tensor.place_of]
-        distance = schedule.distance if len(whole) == 2 and self.network.may_overlap(source, end) else None
         size = sum(whole)
-        if distance is not None:
-            size = max(*whole, distance - tensors[source].above * tensors[source].row_bytes + whole[0])
+        if schedule.distance is not None:
+            size = max(*whole, schedule.distance - tensors[source].above * tensors[source].row_bytes + whole[0])
         size += sum(rows * tensors[name].row_bytes for name, rows in schedule.capacity.items())
         extra = cost - sum(self.whole[first:end]) + schedule.overhead
-        needed = {layer: max(cost.scratch for cost in self._costs(layer)) for layer in layers}
-        sums = sum(needed.pop(layer) for layer in layers if layer.window.accumulates)  # in use from the first call on
-        scratch = max(needed.values(), default=0) + sums
-        return Group(first, end, described, schedule, pushed, distance, size + scratch, extra, scratch)
+        sums = [layer.window.accumulates for layer in layers]  # their scratch is in use from the first call on
+        scratch = max((x.scratch for x, is_sum in zip(costs, sums, strict=True) if not is_sum), default=0)
+        scratch += sum(x.scratch for x, is_sum in zip(costs, sums, strict=True) if is_sum)
+        pushed = source if self.network.is_pushed(first) else ""
+        described = described._replace(layers=layers)
+        return Group(first, end, described, schedule, pushed, schedule.distance, size + scratch, extra, scratch)
 
     def _refined(self, grouping: Grouping, cap: float) -> Grouping:
         """Return the groups with cheaper rows per call, layer by layer, within `cap` bytes."""
@@ -356,33 +347,32 @@ class GroupSearch:
         def cost(other: Group) -> float:
             return other.extra + price * other.bytes
 
+        heights = [layer.height for layer in group.described.layers]
+        equal = [tuple(min(count, height) for height in heights) for count in ROWS]
         before = None
         while group is not before:
             before = group
-            for index in range(group.first, group.end):
-                rows = {layer.index: layer.rows for layer in group.described.layers}
-                ends = {index + 1, group.end}
-                changes = [dict.fromkeys(range(index, end), count) for end in sorted(ends) for count in ROWS]
-                changed = (self._group(group.first, group.end, {**rows, **change}) for change in changes)
+            for place in range(len(heights)):
+                rows = tuple(layer.rows for layer in group.described.layers)
+                ends = sorted({place + 1, len(heights)})
+                changes = [(*rows[:place], *counts[place:end], *rows[end:]) for end in ends for counts in equal]
+                changed = (self._group(group.first, group.end, change) for change in changes)
                 best = min((other for other in changed if other), key=cost, default=group)
                 group = best if cost(best) < cost(group) - 1 else group
         return group
 
-    def _layer_cost(self, layer: RowLayer) -> float:
-        return sum(n * cost.instructions for n, cost in zip(layer.calls().values(), self._costs(layer), strict=True))
+    def _cost(self, layer: RowLayer) -> BandCost:
+        """Return the instructions of all calls of a layer, and what holds for each of them."""
+        calls = layer.calls()
+        costs = [self.band(layer.index, rows, layer.rows) for rows in calls]
+        return BandCost(
+            sum(number * cost.instructions for number, cost in zip(calls.values(), costs, strict=True)),
+            max(cost.alignment for cost in costs),
+            all(cost.in_place for cost in costs),
+            max(cost.scratch for cost in costs),
+        )
 
-    def _costs(self, layer: RowLayer) -> list[BandCost]:
-        """Return the costs of a layer's different calls."""
-        return [self.band(layer.index, rows, layer.rows) for rows in layer.calls()]
-
-    def _may_replace(self, layer: RowLayer) -> bool:
-        return layer.index in self.network.overlaid and all(cost.in_place for cost in self._costs(layer))
-
-    def _alignments(self, layers: Sequence[RowLayer]) -> dict[int, int]:
-        """Return each layer's row alignment: of its calls, and of a last one with fewer rows."""
-        return {layer.index: max(cost.alignment for cost in self._costs(layer)) for layer in layers}
-
-    def _row_counts(self, first: int, end: int) -> list[dict[int, int]]:
+    def _row_counts(self, first: int, end: int) -> list[tuple[int, ...]]:
         """Return candidates of the rows per call of each layer."""
         described = self.network.described(first, end)
         return [] if described is None else row_counts(described.layers)

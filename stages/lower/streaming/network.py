@@ -1,21 +1,22 @@
 """A network's layers as candidates of streamed groups."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-from stages.ir.graph import Graph, Layer, storage_of
+from stages.ir.graph import Graph, storage_of
+from stages.lower.streaming.outline import Outline
 from stages.lower.streaming.schedule import RowLayer, RowTensor
 from stages.lower.streaming.window import RowWindow, row_window
 
 
 class Described(NamedTuple):
-    """Layers and tensors of a group, with the name of its input."""
+    """Layers and tensors of a group, with the name of its input, and the outline of its schedules."""
 
     layers: tuple[RowLayer, ...]
     tensors: Mapping[str, RowTensor]
     source: str
+    outline: Outline
 
     def least_bytes(self, overlaps: bool) -> int:
         """Return a lower bound of the group's bytes; with `overlaps` output may overlap input."""
@@ -60,6 +61,7 @@ class RowNetwork:
         self.overwrite = overwrite
         self.overlaps = overlaps
         self._groups: dict[tuple[int, int, frozenset[int]], Described | None] = {}
+        self._row_layers: dict[tuple[int, int], RowLayer] = {}
 
     @cached_property
     def windows(self) -> list[RowWindow | None]:
@@ -123,23 +125,15 @@ class RowNetwork:
         """Return whether a group's output may overlap input rows that are no longer needed."""
         return self.overlaps and bool(source) and self.is_replaceable(source, end)
 
-    def described(
-        self, first: int, end: int, rows: Mapping[int, int] | None = None, overlaid: frozenset[int] | None = None
-    ) -> Described | None:
-        """Return the group of layers [first, end); None if these layers cannot run by rows.
+    def described(self, first: int, end: int, overlaid: frozenset[int] | None = None) -> Described | None:
+        """Return the group of layers [first, end), one row per call; None if they cannot run by rows.
 
-        rows      of a call of each layer, 1 by default
         overlaid  layers whose calls may replace an input, all of `self.overlaid` by default
         """
         key = first, end, self.overlaid if overlaid is None else overlaid
         if key not in self._groups:
             self._groups[key] = self._described(*key)
-        group = self._groups[key]
-        if group is None or rows is None:
-            return group
-        counts = (min(rows.get(layer.index, 1), layer.height) for layer in group.layers)
-        layers = (replace(layer, rows=count) for layer, count in zip(group.layers, counts, strict=True))
-        return group._replace(layers=tuple(layers))
+        return self._groups[key]
 
     def _described(self, first: int, end: int, overlaid: frozenset[int]) -> Described | None:
         layers: list[RowLayer] = []
@@ -149,7 +143,7 @@ class RowNetwork:
             window = self.windows[layer.index]
             if window is None or (window.accumulates and layer.index != end - 1):
                 return None
-            layers.append(self._row_layer(layer, window))
+            layers.append(self.row_layer(layer.index))
         written = {layer.output: layer for layer in layers}
         for inner in layers[:-1]:
             readers = self.readers.get(inner.output, [])
@@ -179,13 +173,19 @@ class RowNetwork:
             tensors[name] = tensor._replace(whole=whole)
         if any(name not in tensors for layer in layers for name in layer.inputs):
             return None
-        return Described(tuple(layers), self._with_shared(layers, tensors, source, overlaid), source)
+        tensors = self._with_shared(layers, tensors, source, overlaid)
+        outline = Outline(layers, tensors, source if self.is_pushed(first) else "")
+        return Described(tuple(layers), tensors, source, outline)
 
-    def _row_layer(self, layer: Layer, window: RowWindow) -> RowLayer:
-        tensors = self.graph.tensors
-        inputs = tuple(name for name in dict.fromkeys(layer.inputs) if not tensors[name].constant)
-        height = tensors[inputs[0] if window.accumulates else layer.outputs[0]].shape[1]
-        return RowLayer(layer.index, window, inputs, layer.outputs[0], height, 1)
+    def row_layer(self, index: int, rows: int = 1) -> RowLayer:
+        """Return a layer that can run by rows, with `rows` per call: always the same object."""
+        if (index, rows) not in self._row_layers:
+            layer, window, tensors = self.graph.layers[index], self.windows[index], self.graph.tensors
+            assert window is not None
+            inputs = tuple(name for name in dict.fromkeys(layer.inputs) if not tensors[name].constant)
+            height = tensors[inputs[0] if window.accumulates else layer.outputs[0]].shape[1]
+            self._row_layers[index, rows] = RowLayer(index, window, inputs, layer.outputs[0], height, rows)
+        return self._row_layers[index, rows]
 
     def _row_tensor(self, name: str, layers: list[RowLayer]) -> RowTensor | None:
         """Return a tensor with its readers' padding; None if they need different values."""

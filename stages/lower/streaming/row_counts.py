@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from stages.lower.streaming.schedule import RowLayer
 
@@ -13,16 +14,19 @@ EQUAL_ROWS = (1, 2, 3, 4)
 """Rows per call of every layer."""
 
 
-def row_counts(layers: Sequence[RowLayer]) -> list[dict[int, int]]:
-    """Return candidates of the rows per call of each layer, by its index."""
+def row_counts(layers: Sequence[RowLayer]) -> list[tuple[int, ...]]:
+    """Return candidates of the rows per call of each layer."""
     counts = []
     for step in LOCKSTEPS:
-        rows: dict[int, int] = {}
+        rows: list[int] = []
+        needed: dict[str, int] = {}  # of each tensor
         for layer in reversed(layers):
-            readers = [other for other in layers if layer.output in other.inputs]
-            rows[layer.index] = max((rows[x.index] * x.window.stride for x in readers), default=step)
-        counts.append(rows)
-    return counts + [{layer.index: number for layer in layers} for number in EQUAL_ROWS]
+            rows.append(needed.get(layer.output, step))
+            for name in layer.inputs:
+                needed[name] = max(needed.get(name, 0), rows[-1] * layer.window.stride)
+        counts.append(rows[::-1])
+    counts += [[number] * len(layers) for number in EQUAL_ROWS]
+    return [tuple(min(n, layer.height) for n, layer in zip(rows, layers, strict=True)) for rows in counts]
 
 
 def in_phase(layers: Sequence[RowLayer]) -> tuple[RowLayer, ...]:
@@ -30,13 +34,20 @@ def in_phase(layers: Sequence[RowLayer]) -> tuple[RowLayer, ...]:
 
     So buffers need not hold what one more call adds. Calls of a layer have at most two numbers of rows.
     """
-    needed: dict[int, int] = {}
+    ends: dict[str, int] = {}  # rows of each tensor that its readers need
     phased = []
     for layer in reversed(layers):
-        readers = [other for other in layers if layer.output in other.inputs]
-        ends = [(needed[x.index] - 1) * x.window.stride + x.window.size - x.window.padding for x in readers]
-        needed[layer.index] = max(ends, default=layer.rows)
-        first = needed[layer.index] % layer.rows
+        needed, window = ends.get(layer.output, layer.rows), layer.window
+        end = (needed - 1) * window.stride + window.size - window.padding
+        for name in layer.inputs:
+            ends[name] = max(ends.get(name, end), end)
+        first = needed % layer.rows
         is_simple = first + layer.rows <= layer.height and (layer.height - first) % layer.rows in (0, first)
-        phased.append(replace(layer, first=first) if is_simple and not layer.window.accumulates else layer)
+        phased.append(_beginning(layer, first) if first and is_simple and not window.accumulates else layer)
     return tuple(reversed(phased))
+
+
+@lru_cache(maxsize=1 << 12)
+def _beginning(layer: RowLayer, first: int) -> RowLayer:
+    """Return the layer with `first` rows in its first call."""
+    return replace(layer, first=first)

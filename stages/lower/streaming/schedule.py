@@ -10,10 +10,8 @@ in the last one. Padding rows below the image are appended one by one when a rea
 no reader needs (a stride leaves some out) are made when a reader has all that it needs.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -39,6 +37,10 @@ class RowLayer:
     height: int
     rows: int
     first: int = 0
+
+    def __hash__(self) -> int:
+        """Return a hash of few fields: the search looks up layers very often."""
+        return hash((self.index, self.rows, self.first))
 
     def count(self, done: int) -> int:
         """Return the rows of the next call."""
@@ -150,93 +152,33 @@ def simulate(
 
     pushed      the input that the caller passes row by row, '' if all inputs are in memory
     alignments  bytes at which the rows of a layer's inputs and output must begin, by its index; 1 by default
-
-    Runs twice: the rows that must be held do not depend on the places, but moves and places depend on the capacity.
     """
-    capacity = _Simulation(layers, tensors, pushed, alignments, {}).run().capacity
-    return _Simulation(layers, tensors, pushed, alignments, capacity).run()
+    return _Simulation(layers, tensors, pushed, alignments).run()
 
 
-def outline(
-    layers: Sequence[RowLayer],
-    tensors: Mapping[str, RowTensor],
-    pushed: str = "",
-    alignments: Mapping[int, int] = MappingProxyType({}),
-) -> Schedule:
-    """Return the schedule of `simulate` without its firings, in much less time.
+class _Access(NamedTuple):
+    """Rows [begin, end) that are appended to a rolling buffer, or a row that must begin at an aligned address.
 
-    The group is divided where one tensor is alive. Each part runs as if its last layer were the group's last one and
-    the layer before it were always ready. So parts are simulated apart, and once: candidates have most in common.
+    kept       the first row that a reader still needs when rows are appended
+    alignment  of row `begin` in bytes, 0 where rows are appended
     """
-    schedule = Schedule(calls=sum(sum(layer.calls().values()) for layer in layers))
-    schedule.calls += tensors[pushed].height if pushed else 0
-    places = _places(layers, tensors)
-    parts = []
-    for begin, end in pairwise(places):
-        part = list(layers[max(begin - 1, 0) : end])
-        if begin:
-            part[0] = replace(part[0], inputs=())
-        names = dict.fromkeys(name for layer in part for name in (*layer.inputs, layer.output))
-        held = {name: tensors[name] for name in names}
-        if end < places[-1]:
-            output = part[-1].output
-            held[output] = held[output]._replace(whole=True, row_bytes=0)  # belongs to the next part
-        aligned = tuple((layer.index, alignments.get(layer.index, 1)) for layer in part)
-        parts.append(_simulated(tuple(part), tuple(held.items()), pushed if not begin else "", aligned))
-    for simulated in parts:
-        schedule.capacity |= simulated.capacity
-        schedule.moved += simulated.moved
-        schedule.aligned &= simulated.aligned
-        schedule.intact &= simulated.intact
-    schedule.distance = parts[0].distance if len(parts) == 1 else _distance(parts, layers, tensors)
-    return schedule
 
-
-def _places(layers: Sequence[RowLayer], tensors: Mapping[str, RowTensor]) -> list[int]:
-    """Return the places before a layer with one live tensor that replaces none; and the end."""
-    last = {name: number for number, layer in enumerate(layers) for name in layer.inputs}
-    places, alive = [0], set(tensors) - {layer.output for layer in layers}
-    for number, layer in enumerate(layers[:-1]):
-        alive = {name for name in alive if last[name] > number} | {layer.output}
-        if alive == {layer.output} and not tensors[layer.output].place_of:
-            places.append(number + 1)
-    return [*places, len(layers)]
-
-
-def _distance(parts: Sequence[Schedule], layers: Sequence[RowLayer], tensors: Mapping[str, RowTensor]) -> int | None:
-    """Return the distance of a group of several parts."""
-    source, output = tensors[layers[0].inputs[0]], tensors[layers[-1].output]
-    if not (source.whole and output.whole) or layers[-1].window.accumulates:
-        return None
-    needed = parts[0].progress
-    for part in parts[1:]:
-        needed = {end: needed[rows] for end, rows in part.progress.items() if rows is not None}
-    apart = [
-        end * output.row_bytes - max(first, -source.above) * source.row_bytes
-        for end, first in needed.items()
-        if end and first is not None
-    ]
-    return max([0, *apart])
-
-
-@lru_cache(maxsize=1 << 16)
-def _simulated(
-    layers: tuple[RowLayer, ...],
-    tensors: tuple[tuple[str, RowTensor], ...],
-    pushed: str,
-    alignments: tuple[tuple[int, int], ...],
-) -> Schedule:
-    """Return the schedule of `simulate`; the first layer may have no inputs.
-
-    Candidates ask for the same ones again.
-    """
-    schedule = simulate(layers, dict(tensors), pushed, dict(alignments))
-    schedule.firings, schedule.padding = [], []
-    return schedule
+    name: str
+    begin: int
+    end: int = 0
+    kept: int = 0
+    alignment: int = 0
+    row_bytes: int = 0
 
 
 class _Simulation:
-    """The state of a group: layers' calls so far, and each tensor's rows [first, end) held."""
+    """The state of a group: layers' calls so far, and the end of each tensor's rows.
+
+    accesses  to rolling buffers, whose capacity is known at the end
+    goal      the row after the last one that each layer's next call needs, not counting padding
+    wanted    the end that each tensor must have for the next calls of its readers
+    least     the first row of each tensor that a reader still needs, if it exists
+    """
 
     def __init__(
         self,
@@ -244,13 +186,12 @@ class _Simulation:
         tensors: Mapping[str, RowTensor],
         pushed: str,
         alignments: Mapping[int, int],
-        capacity: Mapping[str, int],
     ) -> None:
         self.layers = layers
         self.tensors = tensors
         self.pushed = pushed
         self.alignments = alignments
-        self.capacity = capacity
+        self.accesses: list[_Access] = []
         self.schedule = Schedule()
         written = {layer.output for layer in layers}
         complete = {name for name in tensors if name not in written and name != pushed}
@@ -259,8 +200,10 @@ class _Simulation:
         if self.source and tensors[last.output].whole and not last.window.accumulates:
             self.schedule.distance = 0
         self.done = [0] * len(layers)
+        self.goal = [layer.needed(0, 0) for layer in layers]
         self.end = {name: tensor.total if name in complete else tensor.above for name, tensor in tensors.items()}
-        self.first = dict.fromkeys(tensors, 0)
+        self.wanted = dict.fromkeys(tensors, 0)
+        self.least = {name: tensor.total for name, tensor in tensors.items()}
         self.readers: dict[str, list[int]] = {name: [] for name in tensors}
         for number, layer in enumerate(layers):
             for name in layer.inputs:
@@ -273,6 +216,7 @@ class _Simulation:
         self.schedule.capacity = {
             name: tensor.above for name, tensor in tensors.items() if not tensor.whole and not tensor.place_of
         }
+        self._note_needs(tensors)
         self._note_progress()
 
     def run(self) -> Schedule:
@@ -282,21 +226,32 @@ class _Simulation:
         self.schedule.calls = len(self.schedule.firings)
         if any(done < layer.height for done, layer in zip(self.done, self.layers, strict=True)):
             raise RuntimeError("internal error: a streamed group cannot finish")
+        self._place()
         return self.schedule
+
+    def _place(self) -> None:
+        """Note moves, and whether rows are aligned: both depend on the capacity of the buffers."""
+        first, capacity = dict.fromkeys(self.tensors, 0), self.schedule.capacity
+        for name, begin, end, kept, alignment, row_bytes in self.accesses:
+            if alignment:
+                self.schedule.aligned &= (begin - first[name]) * row_bytes % alignment == 0
+            elif end - first[name] > capacity[name]:
+                self.schedule.moved += (begin - kept) * row_bytes
+                first[name] = kept
 
     def _step(self) -> bool:
         """Let the last layer that can run make rows; return False if none can."""
-        for number in range(len(self.layers) - 1, -1, -1):
+        last = len(self.layers) - 1
+        for number in range(last, -1, -1):
             layer, done = self.layers[number], self.done[number]
-            is_last = number == len(self.layers) - 1
-            if not is_last and not self._wanted(layer.output):
+            if number < last and self.wanted[layer.output] <= self.end[layer.output]:
                 continue
             if done == layer.height:
-                if is_last:
+                if number == last:
                     continue
                 self._pad(layer.output)
                 return True
-            if self._is_ready(layer, done):
+            if self._is_ready(number, layer):
                 self._call(number, layer, done)
                 return True
         return bool(self.pushed) and self._push()
@@ -316,33 +271,43 @@ class _Simulation:
         self.schedule.padding.append((len(self.schedule.firings), name))
         self._append(name, 1, by_kernel=False)
 
-    def _is_ready(self, layer: RowLayer, done: int) -> bool:
-        return all(layer.needed(done, self.tensors[name].above) <= self.end[name] for name in layer.inputs)
-
-    def _wanted(self, name: str) -> bool:
-        above, end = self.tensors[name].above, self.end[name]
-        for number in self.readers[name]:
-            layer, done = self.layers[number], self.done[number]
-            if done < layer.height and layer.needed(done, above) > end:
-                return True
-            if done == layer.height and name in self.unread and end < above + self.tensors[name].height:
-                return True
-        return False
+    def _is_ready(self, number: int, layer: RowLayer) -> bool:
+        goal = self.goal[number]
+        for name in layer.inputs:  # noqa: SIM110 - a generator takes twice the time
+            if self.end[name] < goal + self.tensors[name].above:
+                return False
+        return True
 
     def _call(self, number: int, layer: RowLayer, done: int) -> None:
-        rows = layer.count(done)
-        for name in layer.inputs:
-            tensor = self.tensors[name]
-            self._align(layer, name, layer.start(done, tensor.above))
+        rows, alignment = layer.count(done), self.alignments.get(layer.index, 1)
+        if alignment > 1:
+            for name in layer.inputs:
+                self._align(name, layer.start(done, self.tensors[name].above), alignment)
         self.schedule.firings.append(Firing(layer.index, done, rows))
         if self.schedule.distance is not None and number == len(self.layers) - 1:
             self._keep_apart(layer, done + rows)
         self.done[number] += rows
+        self.goal[number] = layer.needed(done + rows, 0)
+        self._note_needs(layer.inputs)
         if not layer.window.accumulates:
             self._append(layer.output, rows, by_kernel=True)
-            self._align(layer, layer.output, self.end[layer.output] - rows)
+            if alignment > 1:
+                self._align(layer.output, self.end[layer.output] - rows, alignment)
         if number == len(self.layers) - 1:
             self._note_progress()
+
+    def _note_needs(self, names: Iterable[str]) -> None:
+        """Note which rows of these tensors their readers need next."""
+        for name in names:
+            above, wanted, least = self.tensors[name].above, 0, self.tensors[name].total
+            for number in self.readers[name]:
+                layer, done = self.layers[number], self.done[number]
+                if done < layer.height:
+                    wanted = max(wanted, self.goal[number] + above)
+                elif name in self.unread:
+                    wanted = max(wanted, above + self.tensors[name].height)
+                least = min(least, layer.start(done, above))
+            self.wanted[name], self.least[name] = wanted, least
 
     def _note_progress(self) -> None:
         starts = [layer.start(done, 0) for layer, done in self._unfinished(self.source)] if self.source else []
@@ -363,11 +328,13 @@ class _Simulation:
         readers = [(self.layers[number], self.done[number]) for number in self.readers[name]]
         return [(layer, done) for layer, done in readers if done < layer.height]
 
-    def _align(self, layer: RowLayer, name: str, row: int) -> None:
+    def _align(self, name: str, row: int, alignment: int) -> None:
         root = self.root[name]
-        begin = self.tensors[root].above if self.tensors[root].whole else self.first[root]  # at an aligned address
-        offset = (row - begin) * self.tensors[name].row_bytes
-        self.schedule.aligned &= offset % self.alignments.get(layer.index, 1) == 0
+        row_bytes = self.tensors[name].row_bytes
+        if self.tensors[root].whole:  # its first row without padding is at an aligned address
+            self.schedule.aligned &= (row - self.tensors[root].above) * row_bytes % alignment == 0
+        else:
+            self.accesses.append(_Access(root, row, alignment=alignment, row_bytes=row_bytes))
 
     def _append(self, name: str, rows: int, *, by_kernel: bool) -> None:
         tensor, root = self.tensors[name], self.root[name]
@@ -378,22 +345,14 @@ class _Simulation:
                 self._append(root, rows, by_kernel=False)
             self.end[name] += rows
             return
+        end = self.end[name] + rows
         if not tensor.whole:
-            kept = min(self._keep(other) for other in self.sharing[name])
-            held = self.end[name] + rows - kept
-            self.schedule.capacity[name] = max(self.schedule.capacity[name], held)
-            if name in self.capacity and self.end[name] + rows - self.first[name] > self.capacity[name]:
-                self.schedule.moved += (self.end[name] - kept) * tensor.row_bytes
-                self.first[name] = kept
-        self.end[name] += rows
+            kept = min(min(self.end[other], self.least[other]) for other in self.sharing[name])
+            self.schedule.capacity[name] = max(self.schedule.capacity[name], end - kept)
+            self.accesses.append(_Access(name, self.end[name], end, kept, row_bytes=tensor.row_bytes))
+        self.end[name] = end
 
     def _is_free(self, name: str, end: int) -> bool:
         """Return whether no layer needs rows before `end` any more."""
         above = self.tensors[name].above
         return all(layer.start(done, above) >= end for layer, done in self._unfinished(name))
-
-    def _keep(self, name: str) -> int:
-        """Return the first row that a reader still needs."""
-        above = self.tensors[name].above
-        starts = [self.layers[number].start(self.done[number], above) for number in self.readers[name]]
-        return min([self.end[name], *starts])

@@ -70,14 +70,12 @@ def single_layers(search: GroupSearch, share: float, limit: int | None = None) -
 
 
 def simulated(search: GroupSearch, first: int, end: int, rng: random.Random) -> list[Group]:
-    equal = rng.choice([0, 0, 1, 2])
-
-    def row_counts(first: int, end: int) -> list[dict[int, int]]:
-        rows = {index: equal or rng.choice([1, 1, 1, 2, 3, 5]) for index in range(first, end)}
-        return [rows]
-
-    search._row_counts = row_counts  # type: ignore[method-assign]
-    return search._simulated(first, end) if search.network.described(first, end) else []
+    equal, described = rng.choice([0, 0, 1, 2]), search.network.described(first, end)
+    if described is None:
+        return []
+    rows = tuple(min(equal or rng.choice([1, 1, 1, 2, 3, 5]), layer.height) for layer in described.layers)
+    group = search._group(first, end, rows)
+    return [] if group is None else [group]
 
 
 def streamed_layers(

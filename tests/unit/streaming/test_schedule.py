@@ -10,8 +10,9 @@ import pytest
 from stages.ir.graph import Graph
 from stages.lower.streaming.groups import BandCost, Group, GroupSearch
 from stages.lower.streaming.network import Described, RowNetwork
+from stages.lower.streaming.outline import Outline, _places
 from stages.lower.streaming.row_counts import in_phase
-from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, _places, has_unread_rows, outline, simulate
+from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, has_unread_rows, simulate
 from stages.lower.streaming.window import RowWindow
 
 FILL = 5
@@ -203,10 +204,11 @@ def drawn_group(rng: random.Random, *, may_emit: bool = True) -> tuple[Described
         cuts = sorted(network.cuts)
         first = rng.choice([cuts[0], rng.choice(cuts[:-1])])
         end = rng.choice([cut for cut in cuts if cut > first])
-        rows = {layer.index: rng.choice([1, 1, 2, 3, 4]) for layer in network.graph.layers}
-        group = network.described(first, end, rows)
+        group = network.described(first, end)
         if group is not None and end - first > 1:
-            group = group._replace(layers=in_phase(group.layers)) if rng.random() < 0.5 else group
+            counts = (min(rng.choice([1, 1, 2, 3, 4]), layer.height) for layer in group.layers)
+            layers = tuple(map(network.row_layer, range(first, end), counts))
+            group = group._replace(layers=in_phase(layers) if rng.random() < 0.5 else layers)
             return group, group.source if network.is_pushed(first) else ""
 
 
@@ -217,7 +219,7 @@ def test_each_read_sees_its_row() -> None:
     seen = dict.fromkeys(cases, 0)
     for _ in range(GROUPS):
         group, pushed = drawn_group(rng)
-        layers, tensors, _ = group
+        layers, tensors = group.layers, group.tensors
         schedule = simulate(layers, tensors, pushed)
         assert schedule.overhead >= len(schedule.firings) > 0
         places = [tensor for tensor in tensors.values() if tensor.place_of]
@@ -286,9 +288,10 @@ def test_an_outline_of_parts_is_the_schedule_of_the_whole_group() -> None:
     rng, seen = random.Random(7), dict.fromkeys(("divided", "overlapping", "misaligned", "refused"), 0)
     for _ in range(GROUPS):
         group, pushed = drawn_group(rng)
-        alignments = {layer.index: rng.choice([1, 1, 1, 2]) for layer in group.layers}
-        expected = simulate(group.layers, group.tensors, pushed, alignments)
-        found = outline(group.layers, group.tensors, pushed, alignments)
+        alignments = tuple(rng.choice([1, 1, 1, 2]) for _ in group.layers)
+        by_index = {layer.index: alignment for layer, alignment in zip(group.layers, alignments, strict=True)}
+        expected = simulate(group.layers, group.tensors, pushed, by_index)
+        found = group.outline.schedule(group.layers, alignments)
         assert replace(found, progress={}) == replace(expected, firings=[], padding=[], progress={})
         seen["divided"] += len(_places(group.layers, group.tensors)) > 2
         seen["overlapping"] += bool(found.distance)
@@ -311,7 +314,7 @@ def test_a_search_with_scratch_finds_an_arena_as_small_as_one_without() -> None:
             *arguments, lambda index, rows, like, of=scratch: BandCost(rows, scratch=of[index, rows])
         ).best(1e9, limit=0)
         for group in found.groups:
-            without = search._evaluated(group.first, group.end, group.described)
+            without = search._evaluated(group.first, group.end, group.described.layers)
             assert without is not None and without.bytes == group.bytes - group.scratch
             assert group.scratch == _most_scratch(group, scratch)
         arena = max([plain.others, *(group.bytes + _most_scratch(group, scratch) for group in plain.groups)])
@@ -334,8 +337,9 @@ def test_buffers_hold_fewer_rows_if_first_calls_are_in_phase() -> None:
     layers = tuple(RowLayer(i, window, (names[i],), names[i + 1], height=25, rows=3) for i in range(4))
     padded = {name: RowTensor(name, 25, 1, 1, FILL, row_bytes=1, whole=name == "x") for name in names[:-1]}
     tensors = padded | {"d": RowTensor("d", 25, 0, 0, FILL, row_bytes=1, whole=True)}
-    assert outline(layers, tensors).capacity == {"a": 7, "b": 7, "c": 7}
-    assert outline(in_phase(layers), tensors).capacity == {"a": 5, "b": 5, "c": 5}
+    outline = Outline(layers, tensors)
+    assert outline.schedule(layers).capacity == {"a": 7, "b": 7, "c": 7}
+    assert outline.schedule(in_phase(layers)).capacity == {"a": 5, "b": 5, "c": 5}
 
 
 def test_kernels_get_aligned_rows_of_an_image_whose_padding_is_not_aligned() -> None:
