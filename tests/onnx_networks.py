@@ -6,8 +6,6 @@ draws so many, each in three forms (float32; QDQ; QLinear operators), and prints
 forms were refused and what was wrong. Every layer of integers must be ONNX Runtime's, or differ in near ties alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import traceback

@@ -3,8 +3,6 @@
 What is drawn are the lines and the table of a real run, by rich's own export; nothing is typed by hand.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The pages that runs leave, in Chromium: nothing fails, nothing overflows, sorting and filtering work."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The workflows here and on docs/tutorials/ci.md: YAML that parses, with commands, jobs and recipes that exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

@@ -4,8 +4,6 @@ Every `doit …` of every page is parsed: the command, its options and arguments
 with `FIRMLINE_DOCS=all pytest --all tests/docs`, which takes some minutes and runs the sessions of test_pages.py.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

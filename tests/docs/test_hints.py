@@ -3,8 +3,6 @@
 A text may have `…` or `...` where a user's value goes, or a name in capitals; these are filled in.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

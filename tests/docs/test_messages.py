@@ -1,7 +1,5 @@
 """The FAQ of error messages quotes what Firmline says, and names commands and pages that there are."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

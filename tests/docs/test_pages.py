@@ -1,7 +1,5 @@
 """Commands and recipes on the pages of docs/ run as they stand; the site has all pages, links lead somewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The picture in README.md shows what a run shows today: the same lines in the same order, whatever their figures."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

@@ -3,8 +3,6 @@
 Those of the pages that tests follow from file to file are run there (tests/firmware), workflows in test_ci_page.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counts on pages are those of docs/bench.json, docs/layers.json and the tables of costs, where these have them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

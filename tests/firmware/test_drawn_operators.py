@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from stages.backends.targets.memory import Memory
 from stages.backends.targets.spec import Target
-from stages.ir.models.builder import ModelBuilder, Tensor
+from stages.ir.models.builder import ModelBuilder
 from stages.ir.models.spec import FileModel
 from stages.ir.reference import Reference
 from stages.ir.reference.interpreter import random_inputs
@@ -106,48 +106,6 @@ def test_networks_over_several_memories(every: int) -> None:
         assert all(size <= fast for region, size in sizes.items() if region in ("itcm", "dtcm"))
         divided += {"dtcm", "sram"} <= set(sizes)
     assert divided >= len(seeds) // 2
-
-
-def heads() -> bytes:
-    """What detection networks end with: boxes of two scales joined, scores of flat features, a slice of the result.
-
-    The last boxes begin at a byte that is not aligned, so that they are copied while the others lie in place. Of the
-    rows that are outputs of the model only the last is: outputs keep an alignment of 64 bytes.
-    """
-    rng, b = np.random.default_rng(8), ModelBuilder()
-    x = b.input("x", (1, 6, 6, 4), "int8", 0.05, 3)
-
-    def conv(y: Tensor, channels: int, stride: int) -> Tensor:
-        shape = (channels, 3, 3, y.shape[3])
-        values, bias = (
-            rng.integers(-127, 128, shape).astype(np.int8),
-            rng.integers(-900, 900, channels).astype(np.int32),
-        )
-        return b.conv2d(y, values, bias, weight_scale=0.01, stride=(stride, stride), out=(0.1, -5))
-
-    first = conv(conv(conv(x, 64, 1), 8, 1), 4, 1)  # what is large decides the arena, before the heads
-    second = conv(first, 8, 2)
-    third = conv(second, 4, 2)
-    boxes = [b.reshape(y, (1, -1, 4)) for y in (first, second, third)]
-    joined = b.concatenation(boxes, 1)
-    b.output(joined, b.relu6(b.slice(joined, (0, 36, 0), (1, 18, 4))), *b.split(second, 3, 1))
-    return b.build()
-
-
-@pytest.mark.parametrize("target", ["host", "rv64-rvp", "cortex-m55"])
-def test_tensors_that_are_parts_of_others(target: str) -> None:
-    _, plan = compare(heads(), target, "NHWC")
-    assert sum(layer["kernel"] == "alias" and layer["op"] in ("slice", "split") for layer in plan) == 2
-    joining = next(layer for layer in plan if layer["op"] == "concatenation")
-    assert [role for step in joining["steps"] for role in step["roles"]] == ["input:2", "output:0"]
-
-
-def test_a_sum_of_a_tensor_and_a_slice_of_it() -> None:
-    """The slice is a part of the tensor, so that the sum must not take the tensor's memory."""
-    b = ModelBuilder()
-    y = b.relu(b.input("x", (1, 4, 16), "int8", 0.05, 3))
-    b.output(b.add(y, b.slice(y, (0, 0, 0), (1, 1, 16)), out=(0.1, -3)))
-    compare(b.build(), "host", "NHWC")
 
 
 def test_an_element_wise_layer_takes_the_memory_of_its_input() -> None:

@@ -8,8 +8,6 @@ Each change is made in a copy of the project, in which the package's tests run u
 no part of CI. The exit code is 1 when a change survives, or pytest runs no test.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

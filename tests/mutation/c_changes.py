@@ -3,8 +3,6 @@
 By tokens: what the sources' own way of writing makes unambiguous. A binary operator has spaces on both sides.
 """
 
-from __future__ import annotations
-
 import re
 
 from tests.mutation.change import Change, neighbours

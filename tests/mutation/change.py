@@ -1,7 +1,5 @@
 """One small change of a source file, and how it is shown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Which cases of tests/conformance notice a change of a kernel's file: those of the kernels that use the file."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Sequence
 from functools import cache

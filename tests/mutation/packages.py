@@ -1,7 +1,5 @@
 """The packages of the project that are mutated, and which tests must notice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes changes in a copy of the project, runs tests there, and says which changes survived."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The mutation command: what it changes, what it leaves alone, and that a change no test notices is listed."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.mutation.packages import PACKAGES, Package, changes

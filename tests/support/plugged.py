@@ -1,7 +1,5 @@
 """Plug-ins of a project in a temporary folder."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -27,8 +27,6 @@ refused     of the case: part of the sentence with which Firmline refuses it, as
 impossible  of the case: why there is no such model; it is not run then
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """Cases through Firmline, to the host with sanitizers, and through LiteRT; `python -m tests.tflm.held` counts them."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence

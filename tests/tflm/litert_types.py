@@ -6,8 +6,6 @@ A case of the operator (`cases/`), or a plain one where it has none, gets tensor
 kernels run it in a process that may end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The shapes, values and results of TFLM's own operator tests."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -4,8 +4,6 @@ Its weights lie in blocks of 16 outputs by 16 inputs, in 4 bits where all of the
 unpacks 4 bits as it computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small kernel for tests: y = clamp((x . w + bias) >> 7), four rows a tile, with its C beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

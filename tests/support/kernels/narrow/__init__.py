@@ -1,7 +1,5 @@
 """An engine for tests that keeps activations in 4 bits: it packs and unpacks tensors of NHWC:4."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stages.backends.kernels.folder import KernelFolder
