@@ -1,6 +1,7 @@
 """TFLM's signal operators: their layers against TFLM's own interpreter, over several runs with their state."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -342,3 +343,9 @@ def test_a_wrong_operator_is_named_with_its_value(data: bytes, message: str) -> 
     with pytest.raises(OperatorError, match=message) as error:
         check_operator(info.operators[0], info)
     assert str(error.value).startswith("operator 0 (CUSTOM:Signal") and len(str(error.value).splitlines()) <= 5
+
+
+def test_options_that_are_no_flexbuffer_are_refused() -> None:
+    info = read(BAD["an option's value"][0], "model")
+    with pytest.raises(OperatorError, match="has custom options of 1 bytes that are not a flexbuffer"):
+        check_operator(replace(info.operators[0], custom=b"?"), info)

@@ -1,5 +1,6 @@
 """Clones that share a remote store, and every way in which it may fail them."""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -7,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.artifacts.inventory import inventory
 from pipeline.commands import show_store
 from pipeline.commands.show_store import ShowStore
 from pipeline.errors import RecipeError
 from tests.support.optional import needs
 from tests.support.servers import free_port, s3, webdav
-from tests.unit.pipeline.conftest import Capture, FakeProject
+from tests.unit.pipeline.conftest import Capture, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile
-from tests.unit.pipeline.remote.conftest import Server, all_of, clone, found_elsewhere, how
+from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, clone, found_elsewhere, how
 
 
 def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, server: Server) -> None:
@@ -33,6 +35,18 @@ def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, ser
     assert len([name for name in {*server.names()} - {*before} if name.startswith("ac/")]) == 2
     project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
     assert how(project) == {"import": "cached", "emit": "cached", "compile": "remote", "report": "remote"}
+
+
+def test_the_origin_of_work_is_stated(project: FakeProject, other: FakeProject, server: Server, doit: Doit) -> None:
+    how(other)
+    code, out, err = doit("run", "demo")
+    assert (code, err) == (0, "")
+    assert out.count("from the remote store\n") == len(ALL) and f"{server.url}: 4 artifacts from it" in out
+    report = json.loads((project.root / "build/demo/rv64-rvp/report.json").read_text())
+    assert [stage["remote"] for stage in report["stages"]] == [True] * 4
+    assert "from the remote store; made 20" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+    with project.workspace() as workspace:
+        assert {stage.remote for stage in inventory(workspace.store)} == {server.url}
 
 
 def test_modes_and_logs_travel(project: FakeProject, other: FakeProject, server: Server) -> None:

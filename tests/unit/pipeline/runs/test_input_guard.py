@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import InputChanged
+from pipeline.errors import InputChanged, PipelineError
+from pipeline.plugins.registry import Registry
 from pipeline.runs.session import Session
 from stages.base import Job
 from stages.support.system.installation import INSTALLATION as ROOT
@@ -124,6 +125,18 @@ def test_code_or_tool_that_changes_while_the_stage_runs(
     assert kind in project.ran()
 
 
+def test_stage_that_stumbles_over_a_change_is_not_a_crash(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(stage: Any, job: Job[Any]) -> None:
+        project.write("code/emit.py", "half a li")
+        raise SyntaxError("invalid syntax")
+
+    monkeypatch.setattr(FakeEmit, "run", run)
+    with pytest.raises(InputChanged, match=r"emit: code/emit.py changed while emit ran"):
+        project.run()
+
+
 def test_artifact_that_changes_while_it_is_read(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     module = project.run(until="import").artifacts["import"] / "module.json"
     during(monkeypatch, "emit", module)
@@ -228,3 +241,14 @@ def test_what_a_plug_in_reads_is_in_its_key(
     assert plug_in_run(project, moved, module) == "True True one"
     (moved / read).write_text(text)
     assert plug_in_run(project, moved, module) == "True False other"
+
+
+def test_class_in_no_file_is_refused(project: FakeProject) -> None:
+    names: dict[str, Any] = {"__name__": "typed_in"}
+    exec(PLUG_IN.format(imports="", text="''"), names)
+    project.registry = Registry([FakeImport(), names["Emit"]()])
+    project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
+    with pytest.raises(
+        PipelineError, match=r"stage emit: the class Emit is not defined in a file\nmove it into a module"
+    ):
+        project.run()
