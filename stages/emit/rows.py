@@ -223,7 +223,7 @@ class _GroupC:
 
     def _call(self, layer: RowLayer, function: LayerFunction) -> list[str]:
         arguments = []
-        names = self.model.graph.layers[layer.index].inputs
+        names, tables = self.model.graph.layers[layer.index].inputs, self.model.plan.layers[layer.index].row_tables
         for role in function.roles:
             kind, _, key = role.partition(":")
             if kind == "output":
@@ -233,7 +233,8 @@ class _GroupC:
                 root = self.group.tensors[name].place_of or name
                 arguments.append(f"row_at(&{self.variable[root]}, {self._start(layer, name)})")
             else:
-                arguments.append(self.model.argument(layer.index, role))
+                argument, row_bytes = self.model.argument(layer.index, role), tables.get(key, 0)
+                arguments.append(f"{argument[:-1]} + ({self._done(layer)} * {row_bytes}u))" if row_bytes else argument)
         return _call(function.name, arguments)
 
     def _done(self, layer: RowLayer) -> str:
@@ -241,7 +242,10 @@ class _GroupC:
 
     def _offset(self, layer: RowLayer) -> str:
         """Return the input's rows that a layer has gone on by, without padding."""
-        return self._done(layer) if layer.window.stride == 1 else f"({self._done(layer)} * {layer.window.stride}u)"
+        window, rows = layer.window, self._done(layer)
+        rows = rows if window.stride == 1 else f"({rows} * {window.stride}u)"
+        rows = f"({rows} + {window.shift}u)" if window.shift else rows
+        return rows if window.rate == 1 else f"({rows} / {window.rate}u)"
 
     def _start(self, layer: RowLayer, name: str) -> str:
         """Return the first row that the next call needs."""

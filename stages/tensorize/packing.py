@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from stages.ir.graph import Graph, Layer, LayerView
 from stages.ir.operators.conversions import Dequantize, Quantize
 from stages.ir.operators.floats import Float
 from stages.lower.offload.attach import attachment
+from stages.lower.streaming.bands import with_all_tables
+from stages.lower.streaming.row_places import ROW_TABLES, source_rows
 from stages.support.lazy import np
 from stages.support.messages import escape
 from stages.support.messages.wording import several
@@ -100,6 +103,10 @@ def _streamed_layer(chosen: Chosen, layer: Layer, context: PassContext) -> Layer
             "sources": tuple(dict.fromkeys((*plan.sources, *of_rest[0].sources))),
             "headers": tuple(dict.fromkeys((*plan.headers, *of_rest[0].headers))),
         }
+    if source_rows(band.view) is not None:
+        height = chosen.graph.tensors[layer.outputs[0]].shape[1]
+        tables = {key: array for key, array in packed.items() if key.removeprefix("rest_") in ROW_TABLES}
+        update["row_tables"] = {key: array.nbytes // height for key, array in tables.items()}
     return plan.model_copy(update=update), functions, packed
 
 
@@ -108,9 +115,21 @@ def _band(chosen: Chosen, band: Band, context: PassContext, suffix: str = "") ->
     if band.choice is None:
         return _float_layer(band.view.layer, context, band.view.outputs[0].shape[1], suffix)
     plan, functions, packed = _with_kernel(chosen, band.choice, band.view, context)
+    packed = {**packed, **_all_rows(chosen, band, band.choice, context)}
     steps = tuple(step.model_copy(update={"function": f"{step.function}{suffix}"}) for step in plan.steps)
     named = {f"{n}{suffix}": function.with_attr("global_symbol", f"{n}{suffix}") for n, function in functions.items()}
     return plan.model_copy(update={"steps": steps}), named, packed
+
+
+def _all_rows(chosen: Chosen, band: Band, choice: Choice, context: PassContext) -> Mapping[str, np.ndarray]:
+    """Return the tables of all rows of a resize, {} of other layers."""
+    if source_rows(band.view) is None:
+        return {}
+    index, kernel = band.view.layer.index, choice.kernel
+    layer = next(x for group in chosen.groups for x in group.layers if x.index == index)
+    view = with_all_tables(replace(chosen.graph.view(chosen.graph.layers[index]), tensors=band.view.tensors), layer)
+    packed = kernel.pack_for(kernel.seen(view), choice.params, context.target)
+    return {key: array for key, array in packed.items() if key in ROW_TABLES}
 
 
 def _summed_layer(

@@ -79,6 +79,7 @@ class LayerPlan(_Model):
     distance     of a layer with the engine's arithmetic
     packable     of a layer that narrow_weights would change
     rows         rows of a call, of a layer that runs by rows
+    row_tables   constants of which each call by rows reads the part for its rows: bytes of a row
     rest         functions of its last call, if that has fewer rows
     result       functions after its last call, of a layer that adds up rows
     """
@@ -102,6 +103,7 @@ class LayerPlan(_Model):
     distance: Distance | None = None
     packable: Packable | None = None
     rows: int | None = None
+    row_tables: dict[str, int] = Field(default_factory=dict)
     rest: tuple[Step, ...] = ()
     result: tuple[Step, ...] = ()
 

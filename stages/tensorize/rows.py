@@ -204,8 +204,7 @@ class _Bands:
         if window is None or window.size == 1:
             return 1.0
         height, rows = (self.graph.tensors[name].shape[1] for name in (layer.inputs[0], layer.outputs[0]))
-        starts = [row * window.stride - window.padding for row in range(rows)]
-        inside = sum(max(min(start + window.size, height) - max(start, 0), 0) for start in starts)
+        inside = sum(max(min(window.end(row), height) - max(window.first(row), 0), 0) for row in range(rows))
         return inside / (rows * window.size)
 
     def _summed(self, view: LayerView, rows: int) -> Band | None:

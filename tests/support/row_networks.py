@@ -36,7 +36,8 @@ class _Network:
             x = self.b.add(x, self.b.input("y", x.shape, self.dtype, *self.quant()), name=self.name("add"))
         outputs = []
         for _ in range(1 + int(self.rng.integers(blocks))):
-            block = self.pick((self.layer, self.layer, self.residual, self.residual, self.joined, self.element_wise))
+            blocks = self.layer, self.layer, self.residual, self.residual, self.joined, self.element_wise, self.moved
+            block = self.pick((*blocks, self.moved))
             x = block(x)
             if self.rng.random() < 0.05 and not image:
                 outputs.append(self.pick((x, self.b.reshape(x, (1, int(np.prod(x.shape))), name=self.name("flat")))))
@@ -123,6 +124,50 @@ class _Network:
         if self.dtype == "int16":
             return self.b.relu(x, name=self.name("relu"))
         return getattr(self.b, kind)(x, out=(x.scale[0] * 0.8, x.zero_point[0]), name=self.name(kind))
+
+    def moved(self, x: Tensor) -> Tensor:
+        """Return the image with more or fewer rows, or its pixels in other places."""
+        (_, height, width, channels), block = x.shape, self.pick((2, 2, 3))
+        kind = self.pick(("nearest", "bilinear", "bilinear", "transposed", "transposed", "blocks", "pad", "slice"))
+        if kind in ("nearest", "bilinear"):
+            return self.resized(x, kind if self.dtype in ("int8", "uint8") else "nearest")
+        if kind == "transposed" and height < 17:
+            return self.transposed(x)
+        if self.dtype == "int16" and kind == "blocks":  # LiteRT has none of 16 bits
+            kind = "pad"
+        if kind == "blocks" and channels % (block * block) == 0 and height < 17:
+            table, name = "DepthToSpaceOptions", self.name("to_space")
+            return self.b.emit("DEPTH_TO_SPACE", [x], None, None, name, table, {"blockSize": block})
+        if kind == "blocks" and height % block == width % block == 0 and channels < 9:
+            table, name = "SpaceToDepthOptions", self.name("to_depth")
+            return self.b.emit("SPACE_TO_DEPTH", [x], None, None, name, table, {"blockSize": block})
+        if kind == "slice" and height > 2:
+            first, rows, column = int(self.rng.integers(height - 1)), int(self.rng.integers(1, height)), width // 3
+            size = 1, min(rows, height - first), width - column, channels
+            return self.b.slice(x, (0, first, column, 0), size, name=self.name("slice"))
+        widths = self.rng.integers(0, 3, (4, 2)) * np.array([[0], [1], [1], [0]])
+        return self.b.pad(x, widths.tolist(), name=self.name("pad"))
+
+    def resized(self, x: Tensor, kind: str) -> Tensor:
+        factors = (0.5, 0.7, 1.3, 2, 2, 2, 3)
+        size = np.array([min(max(round(n * self.pick(factors)), 1), 30) for n in x.shape[1:3]], np.int32)
+        corners, centers = self.pick(((False, False), (True, False), (False, True), (False, True)))
+        op, table = ("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions")
+        if kind == "bilinear":
+            op, table = "RESIZE_BILINEAR", "ResizeBilinearOptions"
+        inputs = [x, self.b.constant(self.name("size"), size)]
+        options = {"alignCorners": corners, "halfPixelCenters": centers}
+        return self.b.emit(op, inputs, None, None, self.name("resize"), table, options)
+
+    def transposed(self, x: Tensor) -> Tensor:
+        kernel, stride = (self.pick((1, 2, 3, 4)), self.pick((1, 2, 3))), (self.pick((1, 2, 2, 3)), self.pick((1, 2)))
+        units, padding = self.pick(self.channels), self.pick(("same", "same", "valid"))
+        made = self.weighted(x, (units, *kernel, x.shape[3]), units)
+        sizes = zip(x.shape[1:3], stride, kernel, strict=True)
+        span = [(n - 1) * s + (s if padding == "same" else max(k, s)) for n, s, k in sizes]
+        return self.b.transpose_conv(
+            x, **made, shape=(1, *span, units), stride=stride, padding=padding, name=self.name("transposed")
+        )
 
     def branch(self, x: Tensor, stride: int, depth: int) -> Tensor:
         """Return a chain that keeps the height, or divides it by `stride`."""

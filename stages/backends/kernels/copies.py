@@ -12,6 +12,7 @@ from stages.ir.layers.tensor import ITEM_BYTES, storage_of
 
 SLICES = ("slice", "strided_slice", "split")
 RESHAPES = ("reshape", "squeeze")
+BLOCKS = ("depth_to_space", "space_to_depth")
 
 RUN_BYTES = 16
 """A run of at least so many bytes is left to memcpy."""
@@ -48,6 +49,8 @@ def copy_of(view: LayerView) -> Copy:
     kind = view.op.kind
     if kind == "transpose":
         return _copy(y.shape, into, [out_of[axis] for axis in params["permutation"]])
+    if kind in BLOCKS:
+        return _copy_of_blocks(view)
     if kind == "pad":
         start = sum(n * stride for n, stride in zip(params["before"], into, strict=True))
         return _copy(x.shape, into, out_of, target_offset=start)
@@ -59,6 +62,22 @@ def copy_of(view: LayerView) -> Copy:
     if is_permuted(y):
         return _copy(y.shape, into, row_major(y.shape))
     return _copy(x.shape, row_major(x.shape), out_of)
+
+
+def _copy_of_blocks(view: LayerView) -> Copy:
+    """Return depth_to_space or space_to_depth as a copy.
+
+    Axes: batch, rows of blocks, rows in a block, columns of blocks, columns in a block, channels.
+    """
+    x, y, (rows, columns) = view.inputs[0], view.outputs[0], view.op.params["block"]
+    deep, wide = (x, y) if view.op.kind == "depth_to_space" else (y, x)
+    (batch, height, width, _), channels = deep.shape, wide.shape[3]
+    n, h, w, c = logical_strides(deep)
+    apart = (n, h, c * columns * channels, w, c * channels, c)
+    n, h, w, c = logical_strides(wide)
+    together = (n, h * rows, h, w * columns, w, c)
+    into, out_of = (together, apart) if wide is y else (apart, together)
+    return _copy((batch, height, rows, width, columns, channels), into, out_of)
 
 
 def whole_of(view: LayerView) -> Copy:

@@ -10,6 +10,7 @@ from math import gcd, prod
 from typing import Any, ClassVar
 
 from stages.backends.kernels.copies import (
+    BLOCKS,
     RESHAPES,
     SLICES,
     Copy,
@@ -34,7 +35,7 @@ from stages.support.lazy import np
 LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call for rows
 FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
 RESIZE = "resize_nearest_neighbor"
-KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", RESIZE)
+KINDS = (*SLICES, *RESHAPES, *BLOCKS, "pad", "transpose", "layout", RESIZE)
 
 
 class WordCopies(Kernel):

@@ -38,7 +38,8 @@ _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
 # Values of `Move.kind`.
 KINDS = frozenset({
-    "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
+    "depth_to_space", "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "space_to_depth", "split",
+    "squeeze", "strided_slice", "transpose",
 })  # fmt: skip
 
 
@@ -173,6 +174,8 @@ class Move(LayerOp):
                                be negative. Axes that a strided slice drops have size 1 here
       split                    as slice: one layer for each output
       resize_nearest_neighbor  rows, columns: the source row (column) of each output row (column)
+      depth_to_space           block: rows and columns of each pixel's block, whose pixels are its channels in order
+      space_to_depth           as depth_to_space, the inverse
       layout                   none: only the layouts of the tensors differ
     """
 
@@ -205,7 +208,7 @@ class Move(LayerOp):
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         """None if the last axis is changed."""
         params, in_channels, out_channels = self.params, channels_of(view.inputs[0]), channels_of(view.outputs[0])
-        if self.kind in ("reshape", "squeeze"):
+        if self.kind in ("reshape", "squeeze", "space_to_depth"):
             return (np.arange(out_channels) % in_channels,) if out_channels % in_channels == 0 else None
         if self.kind == "transpose":
             unchanged = params["permutation"][-1] == len(params["permutation"]) - 1
@@ -246,6 +249,10 @@ class Move(LayerOp):
                 for begin, stride, size in zip(params["begin"], params["stride"], params["size"], strict=True)
             ]
             return x[np.ix_(*picks)].reshape(shape)
+        if kind in ("depth_to_space", "space_to_depth"):
+            (_, height, width, _), (rows, columns) = min(x.shape, shape), params["block"]
+            split = (len(x), height, *((rows, width) if kind == "space_to_depth" else (width, rows)), columns, -1)
+            return x.reshape(split).swapaxes(2, 3).reshape(shape)
         if kind == "resize_nearest_neighbor":
             return x[:, params["rows"]][:, :, params["columns"]]
         raise ValueError(f"layer {view.layer.name}: no reference for data movement {kind!r}")

@@ -1,6 +1,8 @@
 """Run layers by rows, not whole images: the arena holds a few rows of each tensor.
 
-window    the rows of its inputs that a layer needs for a row of its output
+row_window  the rows of its inputs that a layer needs for a row of its output
+row_places  those of data movement and resizes
+window    which layers can run by rows, and their windows
 schedule  the order in which the layers of a group make rows, and the rows that each tensor must hold
 outline   schedules of candidates, in less time
 row_counts  the rows of a layer's calls

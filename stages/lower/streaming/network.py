@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from stages.ir.graph import Graph, storage_of
 from stages.lower.streaming.outline import Outline
+from stages.lower.streaming.row_counts import in_steps
+from stages.lower.streaming.row_window import RowWindow
 from stages.lower.streaming.schedule import RowLayer, RowTensor
-from stages.lower.streaming.window import RowWindow, row_window
+from stages.lower.streaming.window import row_window
 
 
 class Described(NamedTuple):
@@ -178,13 +180,14 @@ class RowNetwork:
         return Described(tuple(layers), tensors, source, outline)
 
     def row_layer(self, index: int, rows: int = 1) -> RowLayer:
-        """Return a layer that can run by rows, with `rows` per call: always the same object."""
+        """Return a layer with `rows` or few more rows per call: always the same object."""
         if (index, rows) not in self._row_layers:
             layer, window, tensors = self.graph.layers[index], self.windows[index], self.graph.tensors
             assert window is not None
             inputs = tuple(name for name in dict.fromkeys(layer.inputs) if not tensors[name].constant)
             height = tensors[inputs[0] if window.accumulates else layer.outputs[0]].shape[1]
-            self._row_layers[index, rows] = RowLayer(index, window, inputs, layer.outputs[0], height, rows)
+            count = in_steps(window, rows)
+            self._row_layers[index, rows] = RowLayer(index, window, inputs, layer.outputs[0], height, count)
         return self._row_layers[index, rows]
 
     def _row_tensor(self, name: str, layers: list[RowLayer]) -> RowTensor | None:
@@ -196,7 +199,7 @@ class RowNetwork:
                 continue
             outside = layer.end(0) - height
             above, below = max(above, layer.window.padding), max(below, outside)
-            if layer.window.padding or outside > 0:
+            if (layer.window.padding or outside > 0) and layer.window.fill is not None:
                 fills.add(layer.window.fill)
         if len(fills) > 1 or (fills - {0} and tensor.dtype not in ("int8", "uint8")):
             return None
@@ -211,7 +214,7 @@ class RowNetwork:
         """
         for layer in layers:
             output, window = tensors[layer.output], layer.window
-            if layer.index not in overlaid or window.stride > 1 or window.accumulates:
+            if layer.index not in overlaid or not window.is_rigid or window.accumulates:
                 continue
             if output.whole:
                 if window == RowWindow():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from stages.lower.streaming.row_window import RowWindow
 from stages.lower.streaming.schedule import RowLayer
 
 LOCKSTEPS = (1, 2, 4, 8)
@@ -21,12 +22,18 @@ def row_counts(layers: Sequence[RowLayer]) -> list[tuple[int, ...]]:
         rows: list[int] = []
         needed: dict[str, int] = {}  # of each tensor
         for layer in reversed(layers):
-            rows.append(needed.get(layer.output, step))
+            rows.append(in_steps(layer.window, needed.get(layer.output, step)))
             for name in layer.inputs:
-                needed[name] = max(needed.get(name, 0), rows[-1] * layer.window.stride)
+                count = -(-rows[-1] * layer.window.stride // layer.window.rate)
+                needed[name] = max(needed.get(name, 1), count)
         counts.append(rows[::-1])
     counts += [[number] * len(layers) for number in EQUAL_ROWS]
     return [tuple(min(n, layer.height) for n, layer in zip(rows, layers, strict=True)) for rows in counts]
+
+
+def in_steps(window: RowWindow, rows: int) -> int:
+    """Return rows of a call, rounded up to a multiple that the window allows."""
+    return -(-rows // window.step) * window.step
 
 
 def in_phase(layers: Sequence[RowLayer]) -> tuple[RowLayer, ...]:
@@ -38,12 +45,13 @@ def in_phase(layers: Sequence[RowLayer]) -> tuple[RowLayer, ...]:
     phased = []
     for layer in reversed(layers):
         needed, window = ends.get(layer.output, layer.rows), layer.window
-        end = (needed - 1) * window.stride + window.size - window.padding
+        end = window.end(needed - 1)
         for name in layer.inputs:
             ends[name] = max(ends.get(name, end), end)
         first = needed % layer.rows
         is_simple = first + layer.rows <= layer.height and (layer.height - first) % layer.rows in (0, first)
-        phased.append(_beginning(layer, first) if first and is_simple and not window.accumulates else layer)
+        is_simple &= first % window.step == 0 and not window.accumulates
+        phased.append(_beginning(layer, first) if first and is_simple else layer)
     return tuple(reversed(phased))
 
 

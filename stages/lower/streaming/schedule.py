@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stages.lower.streaming.window import RowWindow
+from stages.lower.streaming.row_window import RowWindow
 
 _CALL_COST, _BYTE_COST = 60.0, 0.3  # estimated instructions of a call, and of a moved byte
 
@@ -56,15 +56,15 @@ class RowLayer:
 
     def start(self, done: int, above: int) -> int:
         """Return the first row that the next call needs; `above` are the input's padding rows."""
-        return done * self.window.stride - self.window.padding + above
+        return self.window.first(done) + above
 
     def needed(self, done: int, above: int) -> int:
         """Return the row after the last one that the next call needs."""
-        return (done + self.count(done) - 1) * self.window.stride + self.window.size - self.window.padding + above
+        return self.window.end(done + self.count(done) - 1) + above
 
     def end(self, above: int) -> int:
         """Return the row after the last one that any call needs."""
-        return (self.height - 1) * self.window.stride + self.window.size - self.window.padding + above
+        return self.window.end(self.height - 1) + above
 
 
 class RowTensor(NamedTuple):

@@ -1,7 +1,5 @@
 """The rows of its inputs that a layer needs for the rows of its output."""
 
-from typing import NamedTuple
-
 from stages.ir.graph import LayerView
 from stages.ir.layers import Tensor
 from stages.ir.layers.tensor import ITEM_BYTES
@@ -9,28 +7,18 @@ from stages.ir.operators.activations import Activation
 from stages.ir.operators.concat_and_split import Concatenation
 from stages.ir.operators.floats import Float
 from stages.ir.operators.interpolated import WideSoftmax
+from stages.ir.operators.interpolation import ResizeBilinear
+from stages.ir.operators.movement import Move
 from stages.ir.operators.onnx_softmax import FloatSoftmax, NearestSoftmax
 from stages.ir.operators.products import Conv2D, DepthwiseConv2D
 from stages.ir.operators.reductions import Mean
 from stages.ir.operators.rows import Softmax
 from stages.ir.operators.windows import Pool2D
+from stages.lower.streaming.row_places import fitted, moved, source_rows
+from stages.lower.streaming.row_window import RowWindow
 
 _BY_PIXEL = (Concatenation, Activation, Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax)
-_BY_ROWS = (Conv2D, DepthwiseConv2D, Pool2D, Float, *_BY_PIXEL)
-
-
-class RowWindow(NamedTuple):
-    """Output row `i` needs `size` rows of the input, from `i * stride - padding` on.
-
-    fill         value of a padding row's elements
-    accumulates  the layer adds up all rows, and has one result: a global pool
-    """
-
-    size: int = 1
-    stride: int = 1
-    padding: int = 0
-    fill: int = 0
-    accumulates: bool = False
+_BY_ROWS = (Conv2D, DepthwiseConv2D, Pool2D, Float, Move, ResizeBilinear, *_BY_PIXEL)
 
 
 def row_window(view: LayerView) -> RowWindow | None:
@@ -42,6 +30,10 @@ def row_window(view: LayerView) -> RowWindow | None:
     op, x = view.op, view.inputs[0]
     if isinstance(op, Float) and op.rows is not None:
         return RowWindow(op.rows.size, op.rows.stride, op.rows.padding)
+    if (places := source_rows(view)) is not None:
+        return fitted(places, x.shape[1])
+    if isinstance(op, Move):
+        return moved(view)
     if isinstance(op, Conv2D | DepthwiseConv2D):
         size = (op.kernel[0] - 1) * op.dilation[0] + 1
         return RowWindow(size, op.stride[0], op.padding[0], op.input_zero_point)
@@ -65,9 +57,11 @@ def why_not_by_rows(view: LayerView) -> str:
     images = [tensor for tensor in (*view.inputs, *view.outputs) if not tensor.constant]
     if reason := next(filter(None, map(_why_not_image, images)), ""):
         return reason
-    if isinstance(op, Float):
+    if isinstance(op, Float | Move | ResizeBilinear):
         planes = any(tensor.layout == "NCHW" for tensor in images)
-        return f"{view.layer.kind} of {view.inputs[0].dtype} in NCHW" if planes else ""
+        if planes:
+            return f"{view.layer.kind} of {view.inputs[0].dtype} in NCHW"
+        return f"{view.layer.kind} does not keep rows" if isinstance(op, Move) and moved(view) is None else ""
     y, readable = view.outputs[0], [tensor for tensor in view.inputs if not tensor.constant]
     if not readable:
         return f"{view.layer.kind} reads constants only"

@@ -10,7 +10,7 @@ from typing import Any
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.ir.graph import Activation, Concatenation, Layout, Move, Tensor
+from stages.ir.graph import Activation, Concatenation, Move, Tensor
 from stages.ir.relax_module import CONSTANT, LAYOUT
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operand
@@ -168,34 +168,20 @@ def concatenation(operator: Operator, writer: GraphWriter) -> None:
 
 
 def space_to_depth(operator: Operator, writer: GraphWriter) -> None:
-    """SPACE_TO_DEPTH: split height and width into blocks, then transpose."""
-    source, out, block = operator.inputs[0], operator.outputs[0], int(operator.options["blockSize"])
-    n, height, width, channels = source.shape
-    shape = (n, height // block, block, width // block, block, channels)
-    _blocks(operator, writer, source, out, shape)
+    """SPACE_TO_DEPTH: the pixels of each block become channels."""
+    _blocks(operator, writer, "space_to_depth")
 
 
 def depth_to_space(operator: Operator, writer: GraphWriter) -> None:
     """DEPTH_TO_SPACE: the inverse of SPACE_TO_DEPTH."""
+    _blocks(operator, writer, "depth_to_space")
+
+
+def _blocks(operator: Operator, writer: GraphWriter, kind: str) -> None:
     source, out, block = operator.inputs[0], operator.outputs[0], int(operator.options["blockSize"])
-    n, height, width, channels = source.shape
-    shape = (n, height, width, block, block, channels // block**2)
-    _blocks(operator, writer, source, out, shape)
-
-
-def _blocks(operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor, shape: tuple[int, ...]) -> None:
-    """The input as `shape`, with its axes 2 and 3 exchanged."""
     if source.layout == "NCHW" or out.layout == "NCHW":
         raise operator.error("rearranges a planar (NCHW) tensor")
-    # Exchanging the middle axes is SPACE_TO_DEPTH; DEPTH_TO_SPACE moves the block row in front of the width.
-    order = (0, 1, 3, 2, 4, 5)
-    fields = {"shape": shape, "layout": Layout("")}
-    split_axes = writer.intermediate(source.model_copy(update=fields), "blocks", source.quant)
-    writer.layer(Move(kind="reshape"), [source], split_axes, alias=True)
-    fields = {"shape": tuple(shape[axis] for axis in order), "layout": Layout("")}
-    exchanged = writer.intermediate(source.model_copy(update=fields), "exchanged", source.quant)
-    writer.layer(Move(kind="transpose", params={"permutation": list(order)}), [split_axes], exchanged)
-    writer.layer(Move(kind="reshape"), [exchanged], out, alias=True)
+    writer.layer(Move(kind=kind, params={"block": [block, block]}), [source], out)
 
 
 def _logical_order(tensor: Tensor) -> bool:

@@ -14,7 +14,7 @@ from tvm.relax.dpl import is_op, wildcard
 
 from stages.ir.arithmetic.transposed import PhaseAxis, phase_weights
 from stages.ir.arrays import Array
-from stages.ir.graph import Concatenation, Conv2D, Layout, Move, Tensor
+from stages.ir.graph import Concatenation, Conv2D, Move, Tensor
 from stages.ir.layers import Rounding
 from stages.quantize.constant_channels import fold_constant_channels
 from stages.quantize.operator import Operator, activated, dequantized
@@ -154,21 +154,12 @@ class _Phases:
         """Write the output: [N, H, W, (rows, columns, C)] as [N, H, rows, W, columns, C], cropped."""
         (rows, columns), writer, out = self.axes, self.writer, self.out
         batch, height, width, _ = joined.shape
-        split = (batch, height, width, *self.strides, channels)
-        blocks = writer.intermediate(
-            joined.model_copy(update={"shape": split, "layout": Layout("")}), "blocks", out.quant
-        )
-        writer.layer(Move(kind="reshape"), [joined], blocks, alias=True)
-        order = (0, 1, 3, 2, 4, 5)
-        shape = tuple(split[axis] for axis in order)
-        exchanged = writer.intermediate(blocks.model_copy(update={"shape": shape}), "exchanged", out.quant)
-        writer.layer(Move(kind="transpose", params={"permutation": list(order)}), [blocks], exchanged)
-        full_shape = (batch, height * rows.stride, width * columns.stride, channels)
-        if full_shape == out.shape:
-            writer.layer(Move(kind="reshape"), [exchanged], out, alias=True)
+        full_shape, image = (batch, height * rows.stride, width * columns.stride, channels), out
+        if full_shape != out.shape:
+            image = writer.intermediate(out.model_copy(update={"shape": full_shape}), "whole", out.quant)
+        writer.layer(Move(kind="depth_to_space", params={"block": list(self.strides)}), [joined], image)
+        if image is out:
             return
-        image = writer.intermediate(out.model_copy(update={"shape": full_shape}), "whole", out.quant)
-        writer.layer(Move(kind="reshape"), [exchanged], image, alias=True)
         params = {"begin": [0, rows.begin, columns.begin, 0], "stride": [1] * 4, "size": list(out.shape)}
         writer.layer(Move(kind="slice", params=params), [image], out)
 

@@ -13,7 +13,8 @@ from tests.conformance.draw import Draw, bounds, image, view
 
 OPS = ("move", "concatenation")
 SLICES = ("slice", "strided_slice", "split")
-KINDS = (*SLICES, "pad", "transpose", "layout", "resize_nearest_neighbor", "reshape")
+BLOCKS = ("depth_to_space", "space_to_depth")
+KINDS = (*SLICES, "pad", "transpose", "layout", "resize_nearest_neighbor", "reshape", *BLOCKS)
 
 
 def concatenation(draw: Draw) -> LayerView:
@@ -32,11 +33,17 @@ def move(draw: Draw, kind: str = "") -> LayerView:
     """Every kind; a third of them on int32."""
     kind = kind or draw.choose(*KINDS)
     dtype = draw.choose(draw.dtype, draw.dtype, "int32")
-    images = kind in ("layout", "resize_nearest_neighbor")
+    images = kind in ("layout", "resize_nearest_neighbor", *BLOCKS)
     size = tuple(draw.integer(1, 7) for _ in range(4)) if images else draw.shape()
     if draw.integer(0, 2) == 0:
         size = (*size[:-1], draw.integer(16, 40))
-    out, params = _moved(draw, kind, size, dtype)
+    if kind in BLOCKS:
+        rows, columns = block = [draw.integer(1, 3), draw.integer(1, 3)]
+        deep = (*size[:3], size[3] * rows * columns)
+        wide = (size[0], size[1] * rows, size[2] * columns, size[3])
+        (size, out), params = (deep, wide) if kind == "depth_to_space" else (wide, deep), {"block": block}
+    else:
+        out, params = _moved(draw, kind, size, dtype)
     layouts = [draw.layout() if len(s) == 4 else "" for s in (size, out)]
     if kind == "reshape":
         layouts[draw.integer(0, 1)] = ""

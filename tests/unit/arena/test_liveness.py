@@ -5,8 +5,8 @@ import pytest
 from stages.ir.graph import Activation, Graph, Layer, Tensor
 from stages.lower.arena import liveness
 from stages.lower.streaming.plan import StreamedGroup
+from stages.lower.streaming.row_window import RowWindow
 from stages.lower.streaming.schedule import RowLayer, RowTensor
-from stages.lower.streaming.window import RowWindow
 
 
 def tensor(name: str, size: int = 64, **more: object) -> Tensor:

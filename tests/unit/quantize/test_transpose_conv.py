@@ -66,14 +66,14 @@ def kinds(stride: tuple[int, int], kernel: tuple[int, int], depth: int) -> list[
 
 
 def test_phases_are_channels_of_one_convolution_where_all_have_as_many_taps() -> None:
-    assert kinds((2, 2), (2, 2), 64) == ["conv2d", "reshape", "transpose", "reshape"]
-    assert kinds((2, 2), (4, 4), 64) == ["conv2d", "reshape", "transpose", "reshape", "slice"]
+    assert kinds((2, 2), (2, 2), 64) == ["conv2d", "depth_to_space"]
+    assert kinds((2, 2), (4, 4), 64) == ["conv2d", "depth_to_space", "slice"]
     assert kinds((1, 1), (3, 3), 64)[0] == "conv2d"
 
 
 def test_phases_are_convolutions_of_their_own_where_much_would_be_multiplied_by_nothing() -> None:
     assert kinds((2, 2), (3, 3), 64)[:5] == ["conv2d"] * 4 + ["concatenation"]
-    assert kinds((2, 2), (3, 3), 1)[:2] == ["conv2d", "reshape"]
+    assert kinds((2, 2), (3, 3), 1)[:2] == ["conv2d", "depth_to_space"]
     data = model(
         "int8", (1, 8, 8, 64), np.ones((4, 3, 3, 64), np.int8), (1, 16, 16, 4), weight_scale=0.1, stride=(2, 2)
     )

@@ -12,8 +12,8 @@ from stages.lower.streaming.groups import BandCost, Group, GroupSearch
 from stages.lower.streaming.network import Described, RowNetwork
 from stages.lower.streaming.outline import Outline, _places
 from stages.lower.streaming.row_counts import in_phase
+from stages.lower.streaming.row_window import RowWindow
 from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, has_unread_rows, simulate
-from stages.lower.streaming.window import RowWindow
 
 FILL = 5
 GROUPS = 400

@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.copy_candidates import CopyCandidate, best
-from stages.backends.kernels.copies import RESHAPES, SLICES, Copy, copy_of, is_permuted, relayouts, why_not_relayouts
+from stages.backends.kernels.copies import (
+    BLOCKS,
+    RESHAPES,
+    SLICES,
+    Copy,
+    copy_of,
+    is_permuted,
+    relayouts,
+    why_not_relayouts,
+)
 from stages.backends.kernels.fills import Fill, fills
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.targets.spec import Target
@@ -15,7 +24,7 @@ from stages.ir.layers.tensor import ITEM_BYTES
 from stages.ir.operators import movement
 from stages.support.lazy import np
 
-KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout")
+KINDS = (*SLICES, *RESHAPES, *BLOCKS, "pad", "transpose", "layout")
 FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byte
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from stages.backends.generic.kernels.generic.costs import costs_of
 from stages.backends.kernels.copies import (
+    BLOCKS,
     RESHAPES,
     RUN_BYTES,
     SLICES,
@@ -30,7 +31,7 @@ from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
 from stages.support.lazy import np
 
-KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", "resize_nearest_neighbor")
+KINDS = (*SLICES, *RESHAPES, *BLOCKS, "pad", "transpose", "layout", "resize_nearest_neighbor")
 
 
 class CopyParams(KernelParams):
