@@ -49,7 +49,7 @@ from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
-from stages.tensorize.costs import Costs
+from stages.tensorize.costs import Costs, KernelCall
 from stages.tensorize.memory import ArenaBound
 
 if TYPE_CHECKING:

@@ -5,43 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stages.backends.kernels.kernel import Kernel, KernelParams
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.tensorize.choices import Chosen
-from stages.tensorize.costs import Call, estimated, signature, variant
+from stages.tensorize.costs import KernelCall
 from stages.tensorize.pass_context import PassContext
-from stages.tensorize.select import offers_of
 
 # Shares of a target's RAM for scratch and data, and of its ROM for code.
 _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
-
-
-@dataclass(frozen=True)
-class KernelCall:
-    """A kernel with parameters for the layer of `view`, as the kernel sees it.
-
-    `estimate` is the kernel's cost estimate.
-    """
-
-    view: LayerView
-    kernel: Kernel
-    params: KernelParams
-    signature: str
-    variant: str
-    estimate: float | None
-
-    @classmethod
-    def of(cls, kernel: Kernel, view: LayerView, params: KernelParams, target: Target) -> KernelCall:
-        """Return the call for a layer of a graph."""
-        kernel_view = kernel.seen(view)
-        estimate = estimated(kernel, kernel_view, params, target)
-        return cls(kernel_view, kernel, params, signature(kernel_view), variant(kernel, params), estimate)
-
-    @property
-    def key(self) -> Call:
-        """Signature and variant, the key of the call's count."""
-        return self.signature, self.variant
 
 
 def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, KernelCall]]:
@@ -59,10 +30,10 @@ def chosen_calls(chosen: Chosen, target: Target) -> Iterator[tuple[LayerView, Ke
 
 def possible_calls(view: LayerView, context: PassContext) -> Iterator[tuple[KernelCall, float]]:
     """Yield the calls that can compute a layer, and the price of each if it is known."""
-    able = [kernel for kernel in context.kernels if kernel.is_for(view.op) and not kernel.why_not(view, context.target)]
-    for offer in offers_of(view, context.target, able, context.costs):
-        if offer.kernel.lowers and offer.price.cost is not None:
-            yield KernelCall.of(offer.kernel, view, offer.params, context.target), offer.price.cost
+    for call in context.calls(view):
+        price = context.costs.price_of(call)
+        if call.kernel.lowers and price.cost is not None:
+            yield call, price.cost
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from stages.backends.targets.spec import Target
-from stages.count.call import KernelCall
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.packed import bits_of, limits
-from stages.tensorize.costs import clamps, keeps_scale
+from stages.tensorize.costs import KernelCall, clamps, keeps_scale
 
 _ZERO_POINT, _MULTIPLIER, _NARROW_MULTIPLIER, _SHIFT = 3, 1_500_000_000, 24_000, -6
 _UNCHANGED = ("left_shift", "depth_multiplier")  # equal for all networks, or part of the shape

@@ -11,10 +11,9 @@ from typing import Any
 from stages.backends.kernels.digest import kernel_digest
 from stages.backends.targets.spec import Target
 from stages.base import Cache, no_progress
-from stages.count.call import KernelCall
 from stages.count.canonical import canonical, description
 from stages.count.firmware import Counted, counted
-from stages.tensorize.costs import Call, CallRom
+from stages.tensorize.costs import Call, CallRom, KernelCall
 
 _FILE = "count.json"
 _STAGES = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ from stages.backends.targets.spec import Target
 from stages.backends.timing.table import timing_table
 from stages.base import Cache, StageError, no_progress
 from stages.compile.firmware import compile_firmware
-from stages.count.call import KernelCall, Memory, memory_for, memory_of
+from stages.count.call import Memory, memory_for, memory_of
 from stages.count.code import Sections
 from stages.count.parallel import results
 from stages.emit.build import emit
@@ -38,7 +38,7 @@ from stages.support.system.scratch import temporary_folder
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.config import TensorizeConfig, TensorizeRule
-from stages.tensorize.costs import CallRom
+from stages.tensorize.costs import CallRom, KernelCall
 from stages.tensorize.lowering import function_name
 
 # Limits of one firmware: layers, bytes of activations and packed weights, estimated instructions.

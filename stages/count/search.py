@@ -12,11 +12,11 @@ calls depend only on network and kernels, not on earlier counts.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from stages.count.call import KernelCall, chosen_calls, possible_calls
+from stages.count.call import chosen_calls, possible_calls
 from stages.ir.graph import Graph
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
-from stages.tensorize.costs import Call, CallRom, Costs
+from stages.tensorize.costs import Call, CallRom, Costs, KernelCall
 from stages.tensorize.pass_context import PassContext
 
 Count = Callable[[Sequence[KernelCall]], Mapping[Call, int]]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.kernel import Kernel, KernelParams
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView, Tensor
 
@@ -24,6 +24,33 @@ _DEFAULTS = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding":
 
 Call = tuple[str, str]
 """Signature of a layer, as its kernel sees it, and the variant that computes it."""
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """A kernel with parameters for the layer of `view`, as the kernel sees it.
+
+    `estimate` is the kernel's cost estimate.
+    """
+
+    view: LayerView
+    kernel: Kernel
+    params: KernelParams
+    signature: str
+    variant: str
+    estimate: float | None
+
+    @classmethod
+    def of(cls, kernel: Kernel, view: LayerView, params: KernelParams, target: Target) -> KernelCall:
+        """Return the call for a layer of a graph."""
+        kernel_view = kernel.seen(view)
+        estimate = estimated(kernel, kernel_view, params, target)
+        return cls(kernel_view, kernel, params, signature(kernel_view), variant(kernel, params), estimate)
+
+    @property
+    def key(self) -> Call:
+        """Signature and variant, the key of the call's count."""
+        return self.signature, self.variant
 
 
 @dataclass(frozen=True)
@@ -67,17 +94,19 @@ class Costs:
 
     def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
         """Return the price of a kernel with `params` for a layer."""
-        view = kernel.seen(view)
-        estimate = estimated(kernel, view, params, target)
-        if not kernel.lowers:
+        return self.price_of(KernelCall.of(kernel, view, params, target))
+
+    def price_of(self, call: KernelCall) -> Price:
+        """Return the price of a call."""
+        estimate = call.estimate
+        if not call.kernel.lowers:
             return Price() if estimate is None else Price(estimate, "modelled")
-        call = (signature(view), variant(kernel, params))
-        count = self.counts.get(call[0], {}).get(call[1])
+        count = self.counts.get(call.signature, {}).get(call.variant)
         if count is not None:
             return Price(count, "counted")
-        if not self.lower_bounds or call in self.uncounted:
+        if not self.lower_bounds or call.key in self.uncounted:
             return Price() if estimate is None else Price(estimate, "estimated")
-        return Price(0.0 if estimate is None else estimate / kernel.estimate_error, "estimated")
+        return Price(0.0 if estimate is None else estimate / call.kernel.estimate_error, "estimated")
 
     def estimate(self, kernel: Kernel, price: float | None, source: str) -> float | None:
         """Return the kernel's estimate for a price that may be a lower bound, for reports."""

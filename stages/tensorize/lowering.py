@@ -118,7 +118,11 @@ def _named(function: Any, name: str) -> Any:
 
 def _key(view: LayerView, kernel: Kernel, params: Any) -> str:
     """Return everything that a kernel may read to lower a layer."""
-    tensors = (*view.inputs, *view.outputs)
-    parts = [kernel.name, params.model_dump_json(), view.layer.model_dump_json()]
-    parts += [f"{tensor.model_dump_json()} {storage_of(view.tensors, tensor.name)}" for tensor in tensors]
-    return "\n".join(parts)
+    return "\n".join([kernel.name, params.model_dump_json(), layer_key(view)])
+
+
+def layer_key(view: LayerView) -> str:
+    """Return everything of a layer except for the values of its constants."""
+    tensors = (*view.inputs, *view.outputs, *view.states)
+    parts = [f"{tensor.model_dump_json()} {storage_of(view.tensors, tensor.name)}" for tensor in tensors]
+    return "\n".join([view.layer.model_dump_json(), *parts])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stages.backends.kernels.kernel import Kernel
@@ -15,8 +15,8 @@ from stages.ir.tensor_layout import Layout
 from stages.lower.offload.attach import machine_of
 from stages.lower.offload.kernel import OffloadKernel, offload_kernel
 from stages.tensorize.config import TensorizeConfig
-from stages.tensorize.costs import Costs
-from stages.tensorize.lowering import Lowerings
+from stages.tensorize.costs import Costs, KernelCall
+from stages.tensorize.lowering import Lowerings, layer_key
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Rom
 from stages.tensorize.select import Choice, choose
@@ -46,6 +46,8 @@ class PassContext:
     least_arena: bool = False
     weigh_rom: bool = True
     counting: bool = False
+
+    _calls: dict[tuple[str, tuple[int, ...]], tuple[LayerView, list[KernelCall]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -107,6 +109,17 @@ class PassContext:
         Raises StageError if no kernel, or not the one that a rule names, can compute it.
         """
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound, self.rom)
+
+    def calls(self, view: LayerView) -> list[KernelCall]:
+        """Return the calls that can compute a layer. Each layer is looked at once, whatever the costs."""
+        names = [*view.layer.constants.values(), *(tensor.name for tensor in view.inputs if tensor.constant)]
+        key = layer_key(view), tuple(id(view.arrays[name]) for name in names)
+        if key not in self._calls:
+            able = [k for k in self.kernels if k.is_for(view.op) and not k.why_not(view, self.target)]
+            params = ((k, p) for k in able for p in k.candidates(k.seen(view), self.target))
+            calls = [KernelCall.of(kernel, view, p, self.target) for kernel, p in params]
+            self._calls[key] = view, calls  # the view keeps its constants, whose ids are in the key
+        return self._calls[key][1]
 
     def choose_like(self, whole: LayerView, view: LayerView) -> Choice:
         """Return the kernel of part of a layer; the whole layer's rules (name, shape) decide."""

@@ -17,11 +17,11 @@ from stages.lower.streaming.plan import StreamedGroup, Streaming
 from stages.tensorize.arena_size import arena_bytes, scratch_bytes
 from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.config import TensorizeConfig
-from stages.tensorize.costs import estimated, signature
+from stages.tensorize.costs import KernelCall
 from stages.tensorize.float_cost import float_cost
 from stages.tensorize.in_place import overlaid, overlays_band
 from stages.tensorize.pass_context import PassContext
-from stages.tensorize.select import Choice, Offer, offers_of
+from stages.tensorize.select import Choice
 
 _FLOAT_BYTES = 4
 _OVERWRITE = ("memory", "overwrite_input")
@@ -268,15 +268,15 @@ class _Bands:
 
         like  a call for other rows, of which the kernel is preferred: another one has additional code and constants
         """
-        context, costs = self.context, replace(self.context.costs, lower_bounds=False)
-        able = [k for k in context.kernels if k.is_for(view.op) and not k.why_not(view, context.target)]
+        costs = replace(self.context.costs, lower_bounds=False)
+        whole_calls = {call.variant: call for call in self.context.calls(whole)}
         priced = []
-        for offer in offers_of(view, context.target, able, costs):
-            cost, source = offer.price.cost, offer.price.source
-            if cost is not None:
-                if source == "estimated" and not offer.kernel.why_not(whole, context.target):
-                    cost *= self._correction(offer, whole)
-                priced.append(Choice(offer.kernel, offer.params, "cheapest for few rows", cost, source, ()))
+        for call in self.context.calls(view):
+            price = costs.price_of(call)
+            if price.cost is not None:
+                is_scaled = price.source == "estimated" and call.variant in whole_calls
+                cost = price.cost * (self._correction(whole_calls[call.variant]) if is_scaled else 1.0)
+                priced.append(Choice(call.kernel, call.params, "cheapest for few rows", cost, price.source, ()))
         if like is not None:
             same = [choice for choice in priced if choice.kernel is like.kernel]
             priced = [choice for choice in same if choice.params == like.params] or same or priced
@@ -290,9 +290,7 @@ class _Bands:
             self._float_costs[layer.index, rows] = float_cost(lowered.functions.values(), self.context.target)
         return self._float_costs[layer.index, rows]
 
-    def _correction(self, offer: Offer, whole: LayerView) -> float:
-        """Return a whole image's count over its estimate, for one kernel; 1 without a count."""
-        seen = offer.kernel.seen(whole)
-        count = self.context.costs.counts.get(signature(seen), {}).get(offer.variant)
-        estimate = estimated(offer.kernel, seen, offer.params, self.context.target)
-        return count / estimate if count and estimate else 1.0
+    def _correction(self, whole: KernelCall) -> float:
+        """Return a whole image's count over its estimate; 1 without a count."""
+        count = self.context.costs.counts.get(whole.signature, {}).get(whole.variant)
+        return count / whole.estimate if count and whole.estimate else 1.0

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from stages.backends.targets.spec import Target
-from stages.count.call import KernelCall
 from stages.delivery.bench.choice_quality import all_calls
 from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph
 from stages.ir.models.operators import build
 from stages.ir.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
-from stages.tensorize.costs import Costs
+from stages.tensorize.costs import Costs, KernelCall
 from tests.support.integer import integer_graph
 
 

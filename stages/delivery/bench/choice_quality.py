@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from stages.count.call import KernelCall, chosen_calls, possible_calls
+from stages.count.call import chosen_calls, possible_calls
 from stages.count.search import Count, counted_costs
 from stages.ir.graph import Graph
 from stages.tensorize.build import decide, reduced
 from stages.tensorize.choices import Chosen
-from stages.tensorize.costs import Call, Costs
+from stages.tensorize.costs import Call, Costs, KernelCall
 from stages.tensorize.equivalent_layers import with_all_equivalents
 from stages.tensorize.layouts import layout_variants
 from stages.tensorize.pass_context import PassContext

@@ -9,9 +9,9 @@ import pytest
 from pipeline.api import run_recipe
 from stages.backends.generic.kernels.generic.elementwise import Requantize
 from stages.count import firmware
-from stages.count.call import KernelCall
 from stages.count.counter import Counter, _shared_code
 from stages.import_model.normalize import normalized
+from stages.tensorize.costs import KernelCall
 from tests.support.counting import Folders, calls_of, layer_graph
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph

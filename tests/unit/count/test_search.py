@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from stages.count.call import KernelCall
 from stages.count.search import counted_costs
 from stages.ir.graph import Graph, LayerView
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import decide
-from stages.tensorize.costs import Call
+from stages.tensorize.costs import Call, KernelCall
 from stages.tensorize.pass_context import PassContext
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, MiniParams, mini_graph

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from stages.backends.kernels.kernel import Kernel
-from stages.count.call import KernelCall
 from stages.count.firmware import joined
 from stages.delivery.bench.networks import setting_of
 from stages.ir.graph import Graph, LayerView
@@ -14,7 +13,7 @@ from stages.ir.graph.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
-from stages.tensorize.costs import CallRom
+from stages.tensorize.costs import CallRom, KernelCall
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.pass_context import PassContext
 from tests.support.counting import calls_of, costs_of, layer_graph
