@@ -11,7 +11,6 @@ from pipeline.api import run_recipe
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.reporter import show_end
-from pipeline.terminal.table import Table, markdown, render
 from stages.ir.models.tflite_writer import TFLiteWriter
 from tests.unit.messages.test_escape import HOSTILE
 
@@ -88,13 +87,3 @@ def test_errors_about_the_model(model: Path) -> None:
         run_recipe({"schema": 1, "name": "hostile", "target": "host", "model": {"file": str(broken)}})
     shown = escape.message(str(caught.value))
     assert is_safe(shown) and 1 <= len(shown.splitlines()) <= 5
-
-
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_tables(name: str) -> None:
-    table = Table(("model", name), ((name, "1"),), (True,))
-    said = io.StringIO()
-    ProgressDisplay(said).show(lambda width: render(table, name))
-    assert is_safe(said.getvalue())
-    lines = markdown(table).replace("\\\\", "").replace("\\|", "").splitlines()
-    assert len(lines) == 3 and {line.count("|") for line in lines} == {3}
