@@ -6,7 +6,7 @@ A module writes `from stages.support.lazy import np`, and uses `np` only inside 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["ir", "np", "npt", "onnx", "relax", "s_tir", "schema", "tirx", "tvm", "tvm_ffi"]
+__all__ = ["T", "ir", "ir_builder", "np", "npt", "onnx", "relax", "s_tir", "schema", "tirx", "tvm", "tvm_ffi"]
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import tvm_ffi
     from ai_edge_litert import schema_py_generated as schema
     from tvm import ir, relax, s_tir, tirx
+    from tvm.script import ir_builder
+    from tvm.tirx.script.builder import ir as T
 else:
 
     class _LazyModule:
@@ -34,5 +36,7 @@ else:
     onnx = _LazyModule("onnx")
     schema = _LazyModule("ai_edge_litert.schema_py_generated")
     tvm = _LazyModule("tvm")
+    T = _LazyModule("tvm.tirx.script.builder.ir")
+    ir_builder = _LazyModule("tvm.script.ir_builder")
     tvm_ffi = _LazyModule("tvm_ffi")
     ir, relax, s_tir, tirx = (_LazyModule(f"tvm.{name}") for name in ("ir", "relax", "s_tir", "tirx"))

@@ -103,7 +103,7 @@ def test_stages_know_nothing_of_each_other() -> None:
 # Modules that concern one family: NE16 is a part of RISC-V chips, an export runs in Spike.
 ONE_FAMILY = {
     "stages.backends.accelerators.ne16.weights",
-    "stages.backends.tiles.product_constants",  # the portable order of weights
+    "stages.backends.tiles.product_kernel",  # the portable order of weights
     "stages.delivery.export.simulated",
 }
 

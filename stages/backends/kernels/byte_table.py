@@ -5,10 +5,12 @@ from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.backends.kernels.tir.fixed_point import select, widen
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
+from stages.support.lazy import T, np
 
 
 class ByteTable(Kernel):
@@ -34,6 +36,33 @@ class ByteTable(Kernel):
         return {"table": np.ascontiguousarray(view.op.compute(view, values).astype(view.outputs[0].dtype))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.table import table
+        """Return look-ups of all elements in memory order by a C function of (x, table, y, count).
 
-        return table(view, self.function)
+        The block's TIR adds up 256 entries, with 0 in place of all but the element's: TVM cannot prove two loaded
+        indices equal.
+        """
+        function = self.function
+        x, y = view.inputs[0], view.outputs[0]
+        count = y.elements
+
+        def meaning(b: Any) -> None:
+            with loop(("i", count)) as i:
+                store(b.acc, 0, 0)
+                with loop(("v", 256)) as v:
+                    is_entry = T.bitwise_and(widen(b.x[i]), 255) == v
+                    store(b.acc, b.acc[0] + select(is_entry, widen(b.table[v]), 0), 0)
+                store(b.y, T.Cast(y.dtype, b.acc[0]), i)
+
+        operands = (
+            Operand("x", (count,), x.dtype),
+            Operand("table", (256,), y.dtype),
+            Operand("y", (count,), y.dtype, "w"),
+            accumulator(),
+        )
+        block = Block("table", operands, meaning, function, lambda b: [b.x, b.table, b.y, count])
+        with Function("table") as f:
+            source = f.input(0, (count,), x.dtype)
+            entries = f.constant("table", (256,), y.dtype)
+            out = f.output(0, (count,), y.dtype)
+            f.place(block, x=source, table=entries, y=out, acc=f.scratch("acc", (1,), "int32"))
+        return f.lowering()

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS, LayerOp
+from stages.ir.layers.flat import flat
 from stages.support.lazy import np
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ class Kernel(ABC):
         An `in_place` kernel sees tensors of one shape in equal blocks as tensors without blocks, including the padding
         of the blocks.
         """
-        from stages.ir.layers.flat import flat
-
         return flat(view) if self.in_place else view
 
     def is_for(self, op: LayerOp) -> bool:

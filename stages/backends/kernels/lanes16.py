@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import weight_rows
+from stages.backends.kernels.scales16 import halves, scales
 from stages.backends.kernels.structure import Structure
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -58,8 +59,6 @@ def constants(view: LayerView, lanes: Lanes) -> Array:
 
     See include/scale16.h. Raise ValueError if sums exceed 32 bits or a scale has no 32-bit factor.
     """
-    from stages.backends.kernels.scales16 import halves, scales
-
     count, filled = view.op.out_channels, lanes.groups(view) * lanes.group
     bias, factors = np.zeros(filled, np.int64), np.zeros(filled, np.int64)
     if view.has("bias"):

@@ -1,9 +1,10 @@
 """FFT tables of log-mel kernels with butterflies in lanes (include/log_mel_lanes.h)."""
 
-import numpy as np
+from __future__ import annotations
 
 from stages.ir.arithmetic.mel import digit_reversed, radices, sines
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 
 def lane_tables(window: Array, fft_length: int, lanes: int, first_bin: int) -> dict[str, Array]:

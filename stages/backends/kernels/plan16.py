@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, run_elements
+from stages.backends.kernels.scales16 import halves, scaled, scales
 from stages.backends.kernels.structure import Structure
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
@@ -56,8 +57,6 @@ class Plan:
 
 def plan(view: LayerView, tile: Tile) -> Plan:
     """Return the plan. Raise ValueError if the arithmetic has no exact form."""
-    from stages.backends.kernels.scales16 import halves, scaled, scales
-
     channels, run = columns_of(view), run_elements(view)
     runs, pitch = depth_of(view) // run, up(run, 2) if tile.paired else run
     depth = up(runs * pitch, tile.step)

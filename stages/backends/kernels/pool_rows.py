@@ -1,12 +1,15 @@
 """Pooling by rows: code that the kernels of all families share (include/pool_rows.h)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil, prod
 from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure, pool_fields
+from stages.backends.kernels.tir.block import Function, Operand
+from stages.backends.kernels.tir.pooling import _image
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
@@ -44,10 +47,30 @@ class PoolRows(Kernel):
         return {"fields": POOL_ROWS.of({**pool_fields(view), "line": line_elements(view)})}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.pool_rows import pool_rows
+        """Return the loop over images around `function(x, y, line, fields)`.
 
+        Sums of a line have 16 bits.
+        """
         function = f"{self.family}_{view.op.op[:3]}_rows_{SUFFIX[view.inputs[0].dtype]}"
-        return pool_rows(view, function, POOL_ROWS.shape, line_elements(view))
+        fields = POOL_ROWS.shape
+        line = line_elements(view)
+        x, y = view.inputs[0], view.outputs[0]
+        dtype = x.dtype if view.op.is_max else "int16"
+        plain = _image(view, function, Operand("fields", fields, "int32"), planes=False)
+        block = replace(
+            plain,
+            operands=(*plain.operands, Operand("line", (line,), dtype, "rw")),
+            arguments=lambda b: [b.x, b.y, b.line, b.fields],
+        )
+        with Function(view.op.op) as f:
+            image = f.input(0, x.shape, x.dtype)
+            fields_buffer = f.constant("fields", fields, "int32")
+            out = f.output(0, y.shape, y.dtype)
+            cells = {name: f.scratch(name, (1,), "int32") for name in ("acc", "count")}
+            cells["line"] = f.scratch("line", (line,), dtype)
+            with f.loop(("n", y.shape[0])) as (n,):
+                f.place(block, x=(image, n, 0, 0, 0), y=(out, n, 0, 0, 0), fields=fields_buffer, **cells)
+        return f.lowering()
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the estimated instructions of passes over rows and over the columns."""

@@ -1,14 +1,17 @@
 """PRELU with broadcast slopes: code that the kernels of Cortex-M share."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.backends.kernels.steps import why_not_steps
 from stages.backends.kernels.structure import Structure
-from stages.backends.kernels.tir.strides import broadcast
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.elementwise import elementwise_layer
+from stages.backends.kernels.tir.fixed_point import output
+from stages.backends.kernels.tir.rectified import rectified
+from stages.backends.kernels.tir.strides import broadcast, broadcast_strides, logical_strides, walk
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -58,14 +61,20 @@ class TablePrelu(Kernel):
         return {"prelu": self.structure.of(fields), "table": np.ascontiguousarray(table)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.prelu import prelu
+        """Return the layer as `function(x0, x1, y, count, step0, step1, constants...)`.
 
+        A step of 0 repeats one value.
+        """
         constants = {
             "prelu": Operand("prelu", self.structure.shape, "int32"),
             "table": Operand("table", (256,), view.outputs[0].dtype),
         }
-        return prelu(view, f"{self.function}_{SUFFIX[view.inputs[0].dtype]}", constants)
+        function = f"{self.function}_{SUFFIX[view.inputs[0].dtype]}"
+
+        def value(x: Sequence[Any], b: Any) -> Any:
+            return output(view, rectified(view.op, x))
+
+        return elementwise_layer(view, function, value, dict(constants))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the counted instructions. Each run is a call."""
@@ -81,3 +90,10 @@ def _products(view: LayerView) -> Range:
     lowest = min(int(bounds.min) - op.zero_points[0], 0)
     ends = [0, *(lowest * (int(end) - op.zero_points[1]) for end in (bounds.min, bounds.max))]
     return Range(np.array([min(ends)]), np.array([max(ends)]))
+
+
+def why_not_steps(view: LayerView) -> str:
+    """Return why an input is neither dense nor constant along an output run, '' if all are."""
+    y = view.outputs[0]
+    run = walk(y.shape, logical_strides(y), *(broadcast_strides(x, y.shape) for x in view.inputs))[-1]
+    return "" if set(run.strides[1:]) <= {0, 1} else f"steps of {max(run.strides[1:])} elements"

@@ -1,7 +1,7 @@
 """Find the kernels of a target: those in the folders of `Target.kernels`.
 
 A folder `stages/backends/<family>/kernels/<name>` is a package whose `__init__.py` imports its kernel classes, but not
-tvm: kernels import it in `lower`. A new folder needs no other change.
+tvm: kernels take it from `stages.support.lazy`. A new folder needs no other change.
 """
 
 from collections.abc import Iterable, Mapping

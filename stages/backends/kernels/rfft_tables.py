@@ -1,11 +1,12 @@
 """Tables of int16 FFTs of a power of two, in the order in which kernels read them."""
 
-from itertools import pairwise
+from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
 from stages.ir.arithmetic.kissfft import factors, real_twiddles, twiddles
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 
 def first_places(numbers: int) -> Array:

@@ -14,16 +14,17 @@ upper part of a product, y = (t * p + 2^(bits - 1)) >> bits, which rounds halves
             is at least 2^(s + 8): then the result is 256 or more and is clipped (`turns_halves`)
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from __future__ import annotations
+
+from stages.support.lazy import np, npt
 
 
-def is_zero(size: NDArray[np.int64], s: NDArray[np.int64]) -> NDArray[np.bool_]:
+def is_zero(size: npt.NDArray[np.int64], s: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Return by channel whether each |t| <= size gives 0. s is in [1, 31]."""
     return size < np.int64(1) << (s - 1)
 
 
-def turns_halves(size: NDArray[np.int64], s: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:
+def turns_halves(size: npt.NDArray[np.int64], s: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.bool_]:
     """Return by channel whether `unit` + 1 rounds each |t| <= size as the reference does.
 
     s is in [1, bits].

@@ -7,18 +7,18 @@ layers multiply in float64 and round. For these a factor is searched that gives 
 never decrease, so it suffices to compare the first total of each result.
 """
 
-from functools import cache
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from functools import cache
 
 from stages.ir.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away, upper_half
 from stages.ir.graph import LayerView
+from stages.support.lazy import np, npt
 
 LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
 
 
-def scales(view: LayerView, channels: int) -> NDArray[np.int64]:
+def scales(view: LayerView, channels: int) -> npt.NDArray[np.int64]:
     """Return each channel's factor, int64[channels]. Raise ValueError if a channel has none."""
     if view.op.rounding == "real":
         reals = np.broadcast_to(view.constant("real").reshape(-1), channels)
@@ -29,13 +29,13 @@ def scales(view: LayerView, channels: int) -> NDArray[np.int64]:
     return np.broadcast_to(upper_half(multiplier) << (49 + shift), channels)
 
 
-def halves(scale: NDArray[np.int64]) -> NDArray[np.int32]:
+def halves(scale: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     """Return high and low word of each factor, int32[channels, 2]. The low word is signed."""
     low = scale.astype(np.int32).astype(np.int64)
     return np.stack([(scale - low) >> 32, low], axis=1).astype(np.int32)
 
 
-def scaled(total: NDArray[np.int64], scale: int) -> NDArray[np.int64]:
+def scaled(total: npt.NDArray[np.int64], scale: int) -> npt.NDArray[np.int64]:
     """Return (total * scale + 2^63) >> 64 of int32 values."""
     high, low = (int(part) for part in halves(np.array([scale], np.int64))[0])
     return (total * high + ((total * low) >> 32) + (1 << 31)) >> 32

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.rfft_tables import factors_in_order, first_places
+from stages.backends.kernels.tir.block import Function
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -54,8 +56,6 @@ class FrameKernel(Kernel):
         return self.instructions * view.inputs[0].elements + 30
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.signal import frames_call
-
         return frames_call(view, self.function, self.pack_for(view, params, target), self.integers(view))
 
 
@@ -166,8 +166,6 @@ class Rfft16(FrameKernel):
         return view.op.length // 2 if self.padded(view, target) else 0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.signal import rfft_call
-
         constants = self.pack_for(view, params, target)
         return rfft_call(view, self.function, constants, self.scratch(view, target), self.integers(view))
 
@@ -183,7 +181,30 @@ class RegisterRfft(Rfft16):
         return 2 * self.lanes(target)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
-        from stages.backends.kernels.rfft_tables import factors_in_order, first_places
-
         numbers = view.op.length // 2
         return {"places": first_places(numbers), "factors": factors_in_order(numbers, self.lanes(target))}
+
+
+def frames_call(view: LayerView, function: str, constants: Mapping[str, Array], integers: Sequence[int]) -> Lowering:
+    """Return the call of `function` on inputs, constants, the output and integers."""
+    return _call(view, function, constants, integers, scratch=None)
+
+
+def rfft_call(
+    view: LayerView, function: str, constants: Mapping[str, Array], scratch: int, integers: Sequence[int]
+) -> Lowering:
+    """Return `frames_call` with `scratch` complex numbers after the output; 0: in the output."""
+    return _call(view, function, constants, integers, scratch)
+
+
+def _call(
+    view: LayerView, function: str, constants: Mapping[str, Array], integers: Sequence[int], scratch: int | None
+) -> Lowering:
+    out = view.outputs[0]
+    with Function(view.op.op) as f:
+        inputs = [(f.input(number, (x.elements,), x.dtype), "r") for number, x in enumerate(view.inputs)]
+        packed = [(f.constant(key, array.shape, str(array.dtype)), "r") for key, array in constants.items()]
+        y = (f.output(0, (out.elements,), out.dtype), "w")
+        behind = () if scratch is None else ((f.scratch("numbers", (scratch,), "uint32"), "rw") if scratch else y,)
+        f.call(function, *inputs, *packed, y, *behind, *integers)
+    return f.lowering()

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
+from stages.backends.kernels.tir.block import Function
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -45,8 +46,6 @@ class Softmax16(Kernel):
         return {"tables": lines.astype(np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Function
-
         x, op = view.inputs[0], view.op
         rows, count = x.elements // x.shape[-1], x.shape[-1]
         with Function("softmax") as f:

@@ -1,13 +1,17 @@
 """CONV_2D and FULLY_CONNECTED as matrix products by tiles, for any instruction set."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_zero_point, why_not_types
+from stages.backends.generic.kernels.generic import packing as generic
+from stages.backends.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of
 from stages.backends.targets.spec import Target
+from stages.backends.tiles.product_layer import product_layer
 from stages.backends.tiles.product_sizes import (
     FIELDS,
     GATHERED,
@@ -21,6 +25,7 @@ from stages.backends.tiles.product_sizes import (
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.products import Conv2D
+from stages.support.lazy import np
 
 
 class TileProduct(Kernel):
@@ -53,8 +58,6 @@ class TileProduct(Kernel):
         return "" if rounding_of(view) else "a multiplier of 1/4 or more that rounds once"
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
-        from stages.backends.tiles import product_constants
-
         blocks, op, offset = self.blocks(view, params, target), view.op, INT8_OFFSET[view.outputs[0].dtype]
         row = row_of(view, blocks.step)
         fields = {
@@ -68,8 +71,8 @@ class TileProduct(Kernel):
             "weight_zero_point": weight_zero_point(view),
         }
         constants = {
-            "weights": product_constants.weights(view, row, blocks),
-            "channels": product_constants.channels(view, blocks, rounding_of(view)),
+            "weights": packed_weights(view, row, blocks),
+            "channels": channel_constants(view, blocks, rounding_of(view)),
             "fields": FIELDS.of(fields),
         }
         if not reads_in_place(view, blocks.step):
@@ -84,8 +87,6 @@ class TileProduct(Kernel):
         return (*self.headers, f"{self.program(view, params, target)}.h")
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.tiles.product_layer import product_layer
-
         program, blocks = self.program(view, params, target), self.blocks(view, params, target)
         return product_layer(view, program, self.gather, blocks, rounding_of(view))
 
@@ -121,3 +122,25 @@ void {name}(const int8_t *x, const int8_t *weights, const int32_t *channels, voi
 
 #endif
 """
+
+
+def packed_weights(view: LayerView, depth: int, blocks: Blocks) -> np.ndarray:
+    """Return int8 []: for each block [depth / step][column][step]."""
+    flat = weight_rows(view, generic.signed_weights(view)[0])
+    filled = np.pad(flat, ((0, 0), (0, depth - flat.shape[1])))
+    parts = (filled[first : first + used] for first, used in blocks.of(len(filled)))
+    return np.concatenate([part.reshape(len(part), -1, blocks.step).transpose(1, 0, 2).reshape(-1) for part in parts])
+
+
+def channel_constants(view: LayerView, blocks: Blocks, rounding: str) -> np.ndarray:
+    """Return int32 []: by block its biases, multipliers, right shifts (and more, `parts_of`)."""
+    flat = weight_rows(view, generic.signed_weights(view)[0])
+    zero_point = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
+    bias, multiplier, shift = generic.channels(view, flat, weight_zero_point(view), zero_point).T
+    shift = np.where(multiplier == 0, -2, shift)
+    right = np.maximum(-shift, 0)
+    rows = [bias, multiplier, right - 1 if rounding == "once" else right]
+    if rounding == "any":
+        rows += [np.maximum(shift, 0), -(right > 0).astype(np.int32)]
+    table = np.stack(rows).astype(np.int32)
+    return np.concatenate([table[:, first : first + used].reshape(-1) for first, used in blocks.of(len(bias))])

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 Pair = tuple[Array, Array]  # real and imaginary parts
 

@@ -4,8 +4,6 @@ With z = 2^k * r, where r is near 2^(-1/4): ln z = k * ln 2 + ln r, and ln r is 
 gemmlowp.
 """
 
-import numpy as np
-
 from stages.ir.arithmetic.fixed_point import (
     Integers,
     reciprocal,
@@ -14,6 +12,7 @@ from stages.ir.arithmetic.fixed_point import (
     saturating_rounding_doubling_high_mul,
 )
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 # All in Q0.31.
 LN_2 = 1488522236

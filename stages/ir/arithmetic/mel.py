@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-import numpy as np
-
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 POINT = 16  # bits after the point of logarithms
 WEIGHT_BITS = 16

@@ -7,10 +7,9 @@ Qm.n has m integer and n fraction bits, m + n = 15. Everything is computed in in
 
 from math import exp
 
-import numpy as np
-
 from stages.ir.arithmetic.fixed_point import rounding_divide_by_pot
 from stages.ir.arrays import Array
+from stages.support.lazy import np
 
 LOW, HIGH = -(1 << 15), (1 << 15) - 1
 # In Q0.15: exp(-1/8) and 1/3 for the polynomial around -1/8; exp(-2^i) for i from -2 on.

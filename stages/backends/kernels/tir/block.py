@@ -18,24 +18,22 @@ TVM 0.27 has these limits:
     variable, of a loop with one iteration (`position`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
 from types import SimpleNamespace
-from typing import Any, Literal, Self
-
-import tvm
-import tvm_ffi
-from tvm import tirx
-from tvm.ir import Range, TensorLoad
-from tvm.script.ir_builder import IRBuilder
-from tvm.tirx import PrimFunc
-from tvm.tirx.script.builder import ir as T
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from stages.backends.kernels.kernel import Intrinsic, Lowering
 from stages.ir.layers.tensor import ITEM_BYTES
+from stages.support.lazy import T, ir, ir_builder, tirx, tvm, tvm_ffi
+
+if TYPE_CHECKING:
+    from tvm.tirx import PrimFunc
 
 Expr = Any  # a TIR expression or a Python int
 Buffer = Any  # a TIR buffer (a Var of BufferType)
@@ -78,14 +76,14 @@ def position(name: str, value: Expr) -> Iterator[Any]:
     of a loop that it knows to have one step.
     """
     with T.serial(value, value + T.Cast("int32", value >= 0)) as variable:
-        IRBuilder.name(name, variable)
+        ir_builder.IRBuilder.name(name, variable)
         yield variable
 
 
 @contextmanager
 def _serial(name: str, extent: int) -> Iterator[Any]:
     with T.serial(extent) as variable:
-        IRBuilder.name(name, variable)
+        ir_builder.IRBuilder.name(name, variable)
         yield variable
 
 
@@ -151,7 +149,7 @@ class Block:
         return Intrinsic(self.name, self.desc(), self.impl())
 
     def _function(self, buffers: dict[str, Buffer], body: Callable[[], None]) -> PrimFunc:
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
+        with ir_builder.IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name(self.name)
             for name, buffer in buffers.items():
                 T.arg(name, buffer)
@@ -169,7 +167,7 @@ class Block:
         for operand in self.operands:
             buffer, first = regions[operand.name]
             shape = (1,) * (len(first) - len(operand.shape)) + operand.shape
-            ranges = [Range.from_min_extent(index, extent) for index, extent in zip(first, shape, strict=True)]
+            ranges = [ir.Range.from_min_extent(index, extent) for index, extent in zip(first, shape, strict=True)]
             region = tirx.BufferRegion(buffer, ranges)
             if "r" in operand.access:
                 read.append(region)
@@ -222,7 +220,7 @@ class Function:
     """
 
     def __init__(self, name: str) -> None:
-        self._builder = IRBuilder()
+        self._builder = ir_builder.IRBuilder()
         self._stack = ExitStack()
         self._name = name
         self._roles: list[str] = []
@@ -255,7 +253,7 @@ class Function:
         if (declared := _declared.get()) is not None and prod(shape) > 1:
             declared[name] = prod(shape) * ITEM_BYTES[dtype]
         buffer = T.sblock_alloc_buffer(tuple(shape), dtype)
-        IRBuilder.name(name, buffer)
+        ir_builder.IRBuilder.name(name, buffer)
         return buffer
 
     def _parameter(self, role: str, name: str, shape: Sequence[int], dtype: str) -> Buffer:
@@ -291,7 +289,7 @@ class Function:
         with T.sblock(block.name):
             axes = {variable: T.axis.spatial(extent, variable) for variable, extent in self._loops}
             for variable, axis in axes.items():
-                IRBuilder.name(variable.name, axis)
+                ir_builder.IRBuilder.name(variable.name, axis)
             placed = {}
             for operand in block.operands:
                 region = regions[operand.name]
@@ -311,7 +309,7 @@ class Function:
         """
         regions: dict[str, list[Any]] = {"r": [], "w": []}
         for buffer, access in (argument for argument in arguments if isinstance(argument, tuple)):
-            region = tirx.BufferRegion(buffer, [Range.from_min_extent(0, size) for size in buffer.shape])
+            region = tirx.BufferRegion(buffer, [ir.Range.from_min_extent(0, size) for size in buffer.shape])
             for kind in access:
                 regions[kind].append(region)
         with self.loop(("once", 1)) as (once,), T.sblock(function):
@@ -391,4 +389,4 @@ def _on_regions(desc: PrimFunc, operands: Sequence[Operand], placed: dict[str, A
         access = moved(node.buffer, node.indices)
         return node if access is None else tirx.BufferStore(access[0], node.value, access[1])
 
-    return tvm_ffi.structural_map(body, [(TensorLoad, load), (tirx.BufferStore, stored)])
+    return tvm_ffi.structural_map(body, [(ir.TensorLoad, load), (tirx.BufferStore, stored)])

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import tirx
-
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.elementwise import elementwise_layer
 from stages.ir.graph import LayerView
+from stages.support.lazy import tirx
 
 
 def extremum(view: LayerView, function: str) -> Lowering:

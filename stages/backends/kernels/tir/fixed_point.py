@@ -14,11 +14,9 @@ any m in [0, 2^31):
 
 from typing import Any
 
-from tvm import tirx
-from tvm.tirx.script.builder import ir as T
-
 from stages.ir.graph import LayerView
 from stages.ir.layers import Rounding
+from stages.support.lazy import T, tirx
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.backends.kernels.tir.fixed_point import int64
 from stages.backends.kernels.tir.strides import logical_strides, offset, walk
 from stages.ir.graph import LayerView
+from stages.support.lazy import T
 
 
 def along_rows(view: LayerView, row: Block, *constants: tuple[str, tuple[int, ...], str]) -> Lowering:

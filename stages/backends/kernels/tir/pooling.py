@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import clamp, maximum, mean, select, widen
 from stages.backends.kernels.tir.window import inside, taps
 from stages.ir.graph import LayerView, Tensor
+from stages.support.lazy import T
 
 _LOWEST = -(1 << 31)
 

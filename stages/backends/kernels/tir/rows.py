@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.eight_bit import weight_zero_point
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, position, store
 from stages.backends.kernels.tir.fixed_point import lowered, widen
 from stages.backends.kernels.tir.window import gathered
 from stages.ir.graph import LayerView
+from stages.support.lazy import T
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.tir.fixed_point import select, widen
 from stages.ir.graph import LayerView
+from stages.support.lazy import T
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
+from stages.support.lazy import T
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from stages.backends.aarch64.kernels.neon import packing
 from stages.backends.aarch64.kernels.neon.format import Format, depth, images
 from stages.backends.aarch64.kernels.neon.matrix import MatrixKernel
 from stages.backends.kernels.matrix import columns_of
@@ -20,8 +21,6 @@ class Gemm4x4(MatrixKernel):
     format = Format(width=4, chunks=(16, 8))
 
     def function(self, view: LayerView) -> str:
-        from stages.backends.aarch64.kernels.neon import packing
-
         return "neon_gemm_s8_wide" if packing.has_low_pairs(packing.flat_weights(view)) else "neon_gemm_s8"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

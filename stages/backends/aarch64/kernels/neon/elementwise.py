@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from stages.backends.aarch64.kernels.neon import packing
 from stages.backends.aarch64.kernels.neon.base import NeonKernel, output_constants
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.kernel import Lowering
+from stages.backends.kernels.tir.addition import add
+from stages.backends.kernels.tir.block import Operand
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -43,17 +46,12 @@ class Add(NeonKernel):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
-        from stages.backends.aarch64.kernels.neon import packing
-
         op = view.op
         inputs = (op.multipliers[0], op.shifts[0], op.multipliers[1], op.shifts[1])
         fields = (*op.zero_points, op.left_shift, *inputs, op.output_multiplier, op.output_shift)
         return {"add": packing.structure(output_constants(view), fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.addition import add
-        from stages.backends.kernels.tir.block import Operand
-
         function = f"neon_{view.op.op}_{SUFFIX[view.outputs[0].dtype]}"
         return add(view, function, [Operand("add", (ADD_BYTES,), "int8")])
 

@@ -1,13 +1,14 @@
 """Constants in the layouts that the NEON kernels read."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
 from stages.backends.aarch64.kernels.neon.format import Format
 from stages.backends.generic.kernels.generic import packing as generic
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_rows
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 
 def flat_weights(view: LayerView) -> np.ndarray:

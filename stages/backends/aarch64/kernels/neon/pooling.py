@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 
+from stages.backends.aarch64.kernels.neon import packing
 from stages.backends.aarch64.kernels.neon.base import NeonKernel, output_constants
 from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.kernel import Lowering
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.pooling import pool2d
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -32,8 +35,6 @@ class Pool2d(NeonKernel):
         return f"a window of {window} elements; averages are exact up to {MAX_WINDOW}" if window > MAX_WINDOW else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
-        from stages.backends.aarch64.kernels.neon import packing
-
         op, (_, height, width, channels) = view.op, view.inputs[0].shape
         _, out_height, out_width, _ = view.outputs[0].shape
         window = (*op.kernel, *op.stride, *op.padding[:2])
@@ -41,9 +42,6 @@ class Pool2d(NeonKernel):
         return {"pool": packing.structure(vectors, (height, width, out_height, out_width, channels, *window))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.pooling import pool2d
-
         kind = "max_pool" if view.op.is_max else f"avg_pool_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, f"neon_{kind}", Operand("pool", (POOL_BYTES,), "int8"))
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from stages.backends.cortex_m.kernels.arm_dsp import rounding
 from stages.backends.cortex_m.kernels.arm_dsp.base import clamps
-from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, rows_of, why_not_rows
+from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, layer, rows_of, why_not_rows
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, same_bytes, shifted_input
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.addition import add, rescaled_sum
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
@@ -45,11 +49,6 @@ class Add(Kernel):
         return constants
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.arm_dsp.rows_tir import layer
-        from stages.backends.kernels.tir.addition import add, rescaled_sum
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.fixed_point import output
-
         first, suffix = shifted_input(view), SUFFIX[view.outputs[0].dtype]
         constants = [Operand("table", (256,), "int32"), Operand("fields", FIELDS.shape, "int32")]
         if _is_flat(view):
@@ -113,8 +112,6 @@ def factors(view: LayerView) -> tuple[int, int]:
     Sums are within 2^29, results within 2^15 minus the zero point's share. Raises ValueError if no exact rounding
     exists.
     """
-    from stages.backends.cortex_m.kernels.arm_dsp import rounding
-
     op = view.op
     if op.output_shift > -15:
         raise ValueError(f"an output shift of {op.output_shift}; results may not fit 16 bits")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Range, Sums, sums
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
@@ -32,8 +33,6 @@ def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
     Activations reach the kernel as int8 (uint8 minus 128). `long` allows the long rounding. Raises ValueError if no
     rounding of rounding.py is exact.
     """
-    from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
-
     layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype])
     scale = requantization(layer_sums.multiplier, layer_sums.shift, layer_sums.range, view.op.rounding, long=long)
     dead = scale.scale[:, -1] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 from stages.backends.cortex_m.kernels.arm_dsp.planes import centred_taps
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.structure import SIZES, TAPS, Structure, sizes, taps
@@ -44,8 +45,6 @@ def starts(view: LayerView) -> npt.NDArray[np.int64]:
 
 def blocks(view: LayerView) -> npt.NDArray[np.int32]:
     """Return the packed constants, int32 [multiplier, blocks, words]."""
-    from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
-
     constants, weights_of = arithmetic(view, long=True), centred_taps(view)
     multiplier, tapped = view.op.depth_multiplier, weights_of.reshape(len(weights_of), -1)
     # The sums are of the bytes as they are, uint8 too.

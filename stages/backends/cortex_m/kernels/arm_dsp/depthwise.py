@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp import band, channels
 from stages.backends.cortex_m.kernels.arm_dsp.base import Arithmetic, arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
     BYTES_FIELDS,
     FIELDS,
@@ -118,8 +119,6 @@ class DepthwiseConv2dRows(_Planes):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
-
         constants, taps = arithmetic(view, long=True), centred_taps(view)
         channels, rows, columns = taps.shape
         pairs = np.concatenate([taps[:, :, : columns - 1], taps[:, :, 1:]], 2).reshape(channels, rows, -1, 2)
@@ -201,8 +200,6 @@ def _why_not_arithmetic(view: LayerView) -> str:
 
 def tap_words(view: LayerView) -> npt.NDArray[np.int32]:
     """Return the taps of each channel: [channels, 3], wide [channels, 6]."""
-    from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
-
     taps = centred_taps(view)
     if band.is_band(view):
         columns = taps.transpose(0, 2, 1)[:, :, [0, 1, 1, 2]].astype(np.int8)

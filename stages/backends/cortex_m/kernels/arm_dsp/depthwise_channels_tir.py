@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.cortex_m.kernels.arm_dsp.base import rounding_suffix
 from stages.backends.cortex_m.kernels.arm_dsp.channels import (
     BLOCK,
@@ -22,6 +20,7 @@ from stages.backends.kernels.tir.fixed_point import output
 from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.tir.words import half_word
 from stages.ir.graph import LayerView
+from stages.support.lazy import T
 
 
 def depthwise(view: LayerView) -> Lowering:

@@ -14,8 +14,6 @@ Bands of few rows are read as they are, by one block:
 from itertools import product
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.cortex_m.kernels.arm_dsp import band
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic
 from stages.backends.cortex_m.kernels.arm_dsp.planes import (
@@ -38,6 +36,7 @@ from stages.backends.kernels.tir.block import Block, Function, Operand, accumula
 from stages.backends.kernels.tir.fixed_point import output, select, widen
 from stages.backends.kernels.tir.words import byte, half_word
 from stages.ir.graph import LayerView, Tensor
+from stages.support.lazy import T
 
 
 def channel_shape(tensor: Tensor) -> tuple[int, ...]:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, rows_of, why_not_rows
+from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, layer, rows_of, why_not_rows
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.fixed_point import maximum, minimum
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -38,10 +40,6 @@ class Extremum(Kernel):
         return {"rows": ROWS.of(rows.fields | in_bytes)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.arm_dsp.rows_tir import layer
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.fixed_point import maximum, minimum
-
         rows, larger = operands(view), view.op.is_max
         kind = "each" if rows.steps == (1, 1) else "one"
         function = f"{self.family}_{view.op.op}_{kind}_{SUFFIX[view.outputs[0].dtype]}"

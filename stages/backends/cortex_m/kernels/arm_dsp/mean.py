@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.means import means
 from stages.backends.kernels.tir.strides import Axis, reduced_axes
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
@@ -49,8 +50,6 @@ class Mean(Kernel):
         return {"fields": FIELDS.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.means import means
-
         kept, summed = reduced_axes(view)
         function = f"arm_dsp_mean_{kind(view)}_{SUFFIX[view.inputs[0].dtype]}"
         return means(view, kept, pixels(summed), function, FIELDS.shape)

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, clamps
-from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, rows_of, why_not_rows
+from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
+from stages.backends.cortex_m.kernels.arm_dsp.rows import ROWS, Rows, layer, rows_of, why_not_rows
 from stages.backends.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.fixed_point import output, requantize, widen
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -44,10 +47,6 @@ class Mul(Kernel):
         return {"fields": FIELDS.of({**rows.fields, **scale, **clamps(view)})}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.arm_dsp.rows_tir import layer
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.fixed_point import output, requantize, widen
-
         op, rows = view.op, mul_rows(view)
 
         def scaled(x: Any) -> Any:
@@ -79,8 +78,6 @@ def factors(view: LayerView) -> tuple[int, int]:
 
     Raises ValueError if no short rounding is exact.
     """
-    from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
-
     op = view.op
     bounds = np.iinfo(view.inputs[0].dtype)
     ends = [(int(bounds.min) - zero, int(bounds.max) - zero) for zero in op.zero_points]

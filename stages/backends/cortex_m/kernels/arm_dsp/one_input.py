@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import lies_planar, sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.tir.block import Function
 from stages.backends.targets.spec import Target
+from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
@@ -38,8 +40,6 @@ class OneInput(Kernel):
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
         """Return the table by the input's bits, uint8 [256, channels up to a multiple of four]."""
-        from stages.ir.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
-
         op, x, layer = view.op, view.inputs[0], sums(view, 0)
         bits = np.arange(256)
         values = np.where((bits > 127) & (x.dtype == "int8"), bits - 256, bits)
@@ -50,8 +50,6 @@ class OneInput(Kernel):
         return {"table": np.pad(results, ((0, 0), (0, -op.out_channels % 4))).astype(np.uint8)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Function
-
         x, y, channels = view.inputs[0], view.outputs[0], view.op.out_channels
         with Function("conv2d") as f:
             source = f.input(0, (x.elements,), x.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stages.backends.cortex_m.kernels.arm_dsp import packing
 from stages.backends.cortex_m.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.backends.kernels.matrix import WINDOWS, depth_of, run_elements, windows_of
 from stages.backends.kernels.structure import Structure
@@ -41,8 +42,6 @@ def pixel_runs(view: LayerView) -> tuple[int, int]:
 
 def layer_form(view: LayerView) -> Packing:
     """Return the form of the layer's packed weights."""
-    from stages.backends.cortex_m.kernels.arm_dsp import packing
-
     return packing.form(arithmetic(view, long=True), packing.channel_pairs(view.op.out_channels))
 
 
@@ -51,8 +50,6 @@ def step_elements(view: LayerView, mr: int) -> npt.NDArray[np.int64]:
 
     Panels of three pixels in the form ab have an even number of steps, as gemm.S takes two at a time.
     """
-    from stages.backends.cortex_m.kernels.arm_dsp import packing
-
     op = view.op
     if is_planar(view.inputs[0]):
         steps = packing.plane_steps(op.in_channels)

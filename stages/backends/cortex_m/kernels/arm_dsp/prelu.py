@@ -1,5 +1,6 @@
 """PRELU with broadcast slopes."""
 
+from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure
@@ -21,8 +22,6 @@ class Prelu(TablePrelu):
     elements, instructions, call = 1, 16.0, 34.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
-        from stages.backends.cortex_m.kernels.arm_dsp.rounding import requantization
-
         multiplier, shift = (np.array([values[1]]) for values in (view.op.multipliers, view.op.shifts))
         result = requantization(multiplier, shift, products, view.op.rounding, long=False)
         return int(result.scale[0, 0]), int(result.scale[0, 1])

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.tir.fixed_point import int64
 from stages.ir.layers import ROUNDINGS, Rounding
+from stages.support.lazy import T
 
 Expr = Any  # a TIR expression or a Python int
 

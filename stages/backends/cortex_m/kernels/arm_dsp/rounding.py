@@ -27,20 +27,20 @@ post is 1, elsewhere 0, and half of 2t rounds to t. Results are clipped from 32 
 acc << left and 2t fit int32.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
 
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.rounding import is_zero, turns_halves
 from stages.ir.layers import ROUNDINGS, Rounding
+from stages.support.lazy import np, npt
 
 _BITS = 32  # of a multiplication
 MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it
 
 
-def doubled(multiplier: NDArray[np.int32]) -> NDArray[np.int32]:
+def doubled(multiplier: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return 2m modulo 2^32 as int32."""
     return (multiplier.astype(np.int64) * 2).astype(np.uint32).view(np.int32)
 
@@ -59,12 +59,12 @@ class Requantization:
     The four words are left, 2m, post and p. A channel with p = 0 always yields the zero point.
     """
 
-    scale: NDArray[np.int32]
+    scale: npt.NDArray[np.int32]
     long: bool
 
 
 def requantization(
-    multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding, *, long: bool
+    multiplier: npt.NDArray[np.int32], shift: npt.NDArray[np.int32], acc: Range, rounding: Rounding, *, long: bool
 ) -> Requantization:
     """Return the short rounding of a layer, or the `long` one if allowed and needed.
 
@@ -80,7 +80,7 @@ def requantization(
     return Requantization(np.stack([factors, p], 1).astype(np.int32), long=False)
 
 
-def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> NDArray[np.int32]:
+def long_rounding(multiplier: npt.NDArray[np.int32], shift: npt.NDArray[np.int32], acc: Range) -> npt.NDArray[np.int32]:
     """Return left, 2m, post and p of each channel.
 
     Raises ValueError naming the channel if its range is too large.
@@ -101,8 +101,8 @@ def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: 
 
 
 def rounders(
-    multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding
-) -> NDArray[np.int32]:
+    multiplier: npt.NDArray[np.int32], shift: npt.NDArray[np.int32], acc: Range, rounding: Rounding
+) -> npt.NDArray[np.int32]:
     """Return `p` of each channel. Raises ValueError naming the channel if no p is exact."""
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 2, s)

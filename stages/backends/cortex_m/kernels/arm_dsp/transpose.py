@@ -1,12 +1,15 @@
 """TRANSPOSE and layout changes of bytes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
 from stages.backends.kernels.copies import Copy, copy_of, relayouts, why_not_relayouts
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.backends.kernels.tir.strides import Axis
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.strides import Axis, offset
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers.tensor import ITEM_BYTES
@@ -66,9 +69,19 @@ class Transpose(Kernel):
         return "" if all(map(_matrices, _copies(view))) else "neighbouring elements stay neighbours"
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.arm_dsp.transpose_tir import transposes
-
-        return transposes(view, _found(view))
+        """Build the transposes one after the other; tensors keep their memory layout."""
+        wanted = _found(view)
+        x, y = view.inputs[0], view.outputs[0]
+        with Function(view.layer.kind) as f:
+            given, out = f.input(0, (prod(x.physical_shape),), x.dtype), f.output(0, (prod(y.physical_shape),), y.dtype)
+            for number, matrices in enumerate(wanted):
+                block = _block(f"transpose{number}", matrices, y.dtype)
+                outer, copy = matrices.outer, matrices.copy
+                with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
+                    first = offset(at, outer, 1) + copy.source_offset
+                    place = offset(at, outer, 0) + copy.target_offset
+                    f.place(block, x=(given, first), y=(out, place))
+        return f.lowering()
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         return sum(matrices.cost for matrices in _found(view))
@@ -94,3 +107,18 @@ def _matrices(copy: Copy) -> Matrices | None:
     rest = [axis for axis in others if axis is not columns]
     longest = max(rest, key=lambda axis: axis.extent, default=_ONE)
     return Matrices(copy, tuple(axis for axis in rest if axis is not longest), longest, rows, columns)
+
+
+def _block(name: str, matrices: Matrices, dtype: str) -> Block:
+    """y[m * y_matrix + column * y_step + row] = x[m * x_matrix + row * x_step + column]"""
+    axes = (matrices.matrices, matrices.columns, matrices.rows)
+    along, columns, rows = axes
+
+    def meaning(b: Any) -> None:
+        with loop(("m", along.extent), ("column", columns.extent), ("row", rows.extent)) as at:
+            store(b.y, b.x[offset(at, axes, 1)], offset(at, axes, 0))
+
+    reach = [1 + sum((axis.extent - 1) * axis.strides[number] for axis in axes) for number in range(2)]
+    operands = (Operand("x", (reach[1],), dtype), Operand("y", (reach[0],), dtype, "w"))
+    amounts = (rows.extent, columns.extent, columns.strides[0], rows.strides[1], along.extent, *along.strides)
+    return Block(name, operands, meaning, "arm_dsp_transpose", lambda b: [b.y, b.x, *amounts])

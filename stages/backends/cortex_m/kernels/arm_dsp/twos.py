@@ -7,10 +7,12 @@ from math import prod
 from typing import Any, ClassVar
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 from stages.backends.kernels.eight_bit import SUFFIX, centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of
 from stages.backends.kernels.structure import Structure, sizes, taps
+from stages.backends.kernels.tir.block import Function
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.support.lazy import np, npt
@@ -57,8 +59,6 @@ class Twos(Kernel):
         return {"weights": blocks, "fields": FIELDS.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Function
-
         x, y, blocks = view.inputs[0], view.outputs[0], _words(view)
         kind = f"{'two' if _at_once(view) == 2 else 'one'}_{SUFFIX[x.dtype]}"
         with Function("conv2d") as f:
@@ -98,8 +98,6 @@ def _outputs(view: LayerView) -> npt.NDArray[np.int64]:
 
 def _words(view: LayerView) -> npt.NDArray[np.int32]:
     """Return int32 [blocks, words] (twos.h)."""
-    from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
-
     op, numbers = view.op, _outputs(view)
     first = numbers[:, :1]
     bias = view.constant("bias").reshape(-1) if view.has("bias") else np.zeros(op.out_channels, np.int32)

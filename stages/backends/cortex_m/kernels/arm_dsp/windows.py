@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stages.backends.cortex_m.kernels.arm_dsp.base import arithmetic, clamps
+from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.matrix import columns_of, has_windows, rows_of
 from stages.backends.kernels.structure import SIZES, TAPS, Structure
@@ -156,8 +157,6 @@ class Windows:
 
     def weights(self) -> npt.NDArray[np.int32]:
         """Return int32 [groups * blocks, words]."""
-        from stages.backends.cortex_m.kernels.arm_dsp.packing import half_words
-
         view = self.view
         constants = arithmetic(view, long=view.op.rounds_twice)
         centred = constants.weights - constants.weight_zero_point

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.backends.cortex_m.kernels.mve.rounding import requantization
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, not_eight_bit, sums, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel
 from stages.backends.targets.spec import Target
@@ -45,8 +46,6 @@ def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) 
     `lowered` prefers the mode lowered, `shifted` permits the mode shifted. Activations reach the kernel as int8 (uint8
     minus 128). Raises ValueError if rounding.py has no exact mode.
     """
-    from stages.backends.cortex_m.kernels.mve.rounding import requantization
-
     layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype])
     how = requantization(
         layer_sums.multiplier,

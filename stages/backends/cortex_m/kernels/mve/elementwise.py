@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.backends.cortex_m.kernels.mve.base import MveKernel
-from stages.backends.cortex_m.kernels.mve.broadcast import GEOMETRY, VECTOR, geometry, why_not_geometry
+from stages.backends.cortex_m.kernels.mve.rounding import requantization
 from stages.backends.kernels.eight_bit import HALF, SUFFIX, shifted_input
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.broadcast import elementwise
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
@@ -24,6 +25,30 @@ from stages.support.lazy import np
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Requantization
+
+VECTOR = 8  # elements
+GEOMETRY = ("rows", "whole", "rest", "row0", "row1", "repeat")  # of elementwise.S
+
+
+def geometry(view: LayerView, first: int) -> dict[str, int]:
+    """Return the geometry fields of two inputs; x0 is input number `first`."""
+    axes = broadcast(view, first)
+    vectors, rest = divmod(axes.run.extent, VECTOR)
+    repeat = {(1, 1): 0, (0, 1): 1, (1, 0): 2}[axes.run.strides[1], axes.run.strides[2]]
+    element_bytes = view.outputs[0].bytes // view.outputs[0].elements
+    row0, row1 = (stride * element_bytes for stride in axes.rows.strides[1:])
+    values = (axes.rows.extent, vectors, rest, row0, row1, repeat)
+    return dict(zip(GEOMETRY, values, strict=True))
+
+
+def why_not_geometry(view: LayerView) -> str:
+    """Return why rows cannot be computed, '' if they can.
+
+    An input must have the order of the output.
+    """
+    steps = broadcast(view).run.strides[1:]
+    return "" if steps in ((1, 1), (0, 1), (1, 0)) else "an input has another element order than the output"
+
 
 _OUTPUT = ("multiplier", "rounder", "zero_point", "low", "high")
 # Of elementwise.S
@@ -66,8 +91,6 @@ class _Elementwise(MveKernel):
         return {"fields": self.structure.of(values)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.broadcast import elementwise
-
         return elementwise(view, self.function(view), self.structure.shape, self.first(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -151,8 +174,6 @@ class Mul(_Elementwise):
 
         Raises ValueError if rounding.py has no exact mode.
         """
-        from stages.backends.cortex_m.kernels.mve.rounding import requantization
-
         op = view.op
         multiplier, shift = (np.array([value], np.int32) for value in (op.output_multiplier, op.output_shift))
         return requantization(multiplier, shift, np.array([_LARGEST[view.outputs[0].dtype]]), op.rounding)

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
+from stages.backends.cortex_m.kernels.mve.gemm_cost import copies_cost, gemm_cost
+from stages.backends.cortex_m.kernels.mve.gemm_tir import gemm
 from stages.backends.cortex_m.kernels.mve.rows import (
     BLOCK,
     BLOCK_FIELDS,
@@ -80,13 +82,9 @@ class _Gemm(MveKernel):
         return constants
 
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.mve.gemm_tir import gemm
-
         return gemm(view, rows_at_a_time(view, params))
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        from stages.backends.cortex_m.kernels.mve.gemm_cost import gemm_cost
-
         return gemm_cost(view, rows_at_a_time(view, params))
 
 
@@ -121,13 +119,9 @@ class Conv2dInPlace(Conv2d):
         return True
 
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
-        from stages.backends.cortex_m.kernels.mve.gemm_tir import gemm
-
         return gemm(view, self._rows(view, params), copies=True)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        from stages.backends.cortex_m.kernels.mve.gemm_cost import copies_cost, gemm_cost
-
         rows = self._rows(view, params)
         return gemm_cost(view, rows) + copies_cost(view, rows)
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from stages.backends.generic.kernels.generic import log_mel as generic
 from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.log_mel import lane_tables
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -26,8 +27,6 @@ class LogMel(generic.LogMel):
         return f"an FFT of {points} points; it needs {_LEAST_FFT}" if points < _LEAST_FFT else ""
 
     def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, Array]:
-        from stages.backends.kernels.log_mel import lane_tables
-
         return lane_tables(view.constant("window"), view.op.fft_length, lanes=4, first_bin=1)
 
 

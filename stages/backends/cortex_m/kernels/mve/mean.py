@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.means import means
 from stages.backends.kernels.tir.strides import Axis, reduced_axes, two_axes
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
@@ -57,8 +58,6 @@ class Mean(Kernel):
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.means import means
-
         function = f"mve_mean_{SUFFIX[view.inputs[0].dtype]}"
         return means(view, reduced_axes(view)[0], pixels(view), function, FIELDS.shape)
 

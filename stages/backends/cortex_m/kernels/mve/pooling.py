@@ -9,6 +9,8 @@ from stages.backends.kernels.eight_bit import SUFFIX
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.pooling import pool2d
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -37,9 +39,6 @@ class Pool2d(MveKernel):
         return {"fields": POOL.of(pool_fields(view))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.pooling import pool2d
-
         function = f"mve_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
 

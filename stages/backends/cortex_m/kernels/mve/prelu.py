@@ -1,5 +1,6 @@
 """PRELU with broadcast slopes."""
 
+from stages.backends.cortex_m.kernels.mve.rounding import requantization
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.prelu import TablePrelu
 from stages.backends.kernels.structure import Structure
@@ -21,8 +22,6 @@ class MvePrelu(TablePrelu):
     elements, instructions, left, call = 8, 26.0, 4.0, 27.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
-        from stages.backends.cortex_m.kernels.mve.rounding import requantization
-
         multiplier, shift = (np.array([values[1]], np.int32) for values in (view.op.multipliers, view.op.shifts))
         result = requantization(multiplier, shift, products.size, view.op.rounding, lowered=True)
         if result.mode != "lowered":

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.tir.fixed_point import high_mul, int64
 from stages.backends.kernels.tir.fixed_point import requantize as by_shift
+from stages.support.lazy import T
 
 if TYPE_CHECKING:
     from stages.backends.cortex_m.kernels.mve.rounding import Mode

@@ -13,14 +13,14 @@ All channels of a layer have one mode. s is at least 1, except where `exact` and
            to the right (VRSHL) replaces the second; if s is not 0, a negative t is lowered by one before it
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stages.backends.kernels.rounding import is_zero, turns_halves
 from stages.ir.layers import ROUNDINGS, Rounding
+from stages.support.lazy import np, npt
 
 _BITS = 31
 Mode = Literal["exact", "lowered", "single", "shifted"]
@@ -31,13 +31,13 @@ class Requantization:
     """Mode of a layer and the `rounders` p of its channels, int32."""
 
     mode: Mode
-    rounders: NDArray[np.int32]
+    rounders: npt.NDArray[np.int32]
 
 
 def requantization(
-    multiplier: NDArray[np.int32],
-    shift: NDArray[np.int32],
-    size: NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
+    shift: npt.NDArray[np.int32],
+    size: npt.NDArray[np.int64],
     rounding: Rounding,
     *,
     lowered: bool = False,
@@ -61,9 +61,9 @@ def requantization(
 
 
 def _of_any_shift(
-    s: NDArray[np.int64],
-    size: NDArray[np.int64],
-    largest: NDArray[np.int64],
+    s: npt.NDArray[np.int64],
+    size: npt.NDArray[np.int64],
+    largest: npt.NDArray[np.int64],
     rounding: Rounding,
     *,
     exact: bool,

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.kernel import Kernel
-from stages.backends.kernels.signal import Energy16, FrameKernel, Rfft16, ScaleBits16, ScaleUp16, Window16
+from stages.backends.kernels.rfft_tables import block_factors, block_places
+from stages.backends.kernels.signal import Energy16, FrameKernel, Rfft16, ScaleBits16, ScaleUp16, Window16, rfft_call
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -93,14 +94,10 @@ class Rfft(Rfft16):
         return int(view.op.length // 2)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
-        from stages.backends.kernels.rfft_tables import block_factors, block_places
-
         numbers = view.op.length // 2
         return {"places": block_places(numbers), "factors": block_factors(numbers)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Any:
-        from stages.backends.kernels.tir.signal import rfft_call
-
         constants = self.pack_for(view, params, target)
         integers = (*self.integers(view), int(self.padded(view, target)))
         return rfft_call(view, self.function, constants, self.scratch(view, target), integers)

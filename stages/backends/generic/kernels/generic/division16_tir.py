@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.backends.kernels.tir.fixed_point import divide_by_pot, high_mul, int64, output, select, widen
 from stages.backends.kernels.tir.last_axis import saturated
 from stages.backends.kernels.tir.strides import Axis, offset
 from stages.ir.graph import LayerView
+from stages.support.lazy import T
 
 # sign: of the divisor. inverse, bits: of its magnitude, which is `half` / 2^(31 - bits). v: the dividend.
 _CELLS = ("sign", "half", "inverse", "bits", "v", "room", "rest", "exponent")

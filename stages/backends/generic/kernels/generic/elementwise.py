@@ -4,11 +4,24 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from stages.backends.generic.kernels.generic import elementwise_tir
+from stages.backends.generic.kernels.generic.elementwise_tir import (
+    add,
+    dequantize,
+    even,
+    flip,
+    mul,
+    prelu,
+    quantize,
+    requantize_layer,
+    table,
+)
 from stages.backends.generic.kernels.generic.loops import Loops8
 from stages.backends.generic.kernels.generic.parameters import ADD, MUL, REQUANTIZE, epilogue
 from stages.backends.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.extremum import extremum
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -62,8 +75,6 @@ class Add(_Elementwise):
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import add
-
         return add(view)
 
 
@@ -82,8 +93,6 @@ class Mul(_Elementwise):
         return {**zero_points(op), "multiplier": op.output_multiplier, "shift": op.output_shift}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import mul
-
         return mul(view)
 
 
@@ -105,8 +114,6 @@ class Prelu(_Elementwise):
         return input_fields(op)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import prelu
-
         return prelu(view, PRELU.shape)
 
 
@@ -119,9 +126,6 @@ class Binary(Loops8):
     in_place = True
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic import elementwise_tir
-        from stages.backends.kernels.tir.extremum import extremum
-
         lowerings = {"div": elementwise_tir.div, "squared_difference": elementwise_tir.squared_difference}
         return lowerings[view.op.op](view) if view.op.op in lowerings else extremum(view, "")
 
@@ -141,8 +145,6 @@ class EvenPairs(Loops8):
     element = 20.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import even
-
         return even(view)
 
 
@@ -176,8 +178,6 @@ class Table(Kernel):
         return {"table": np.roll(table, 128) if view.inputs[0].dtype == "int8" else table}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import table
-
         return table(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -208,8 +208,6 @@ class Requantize(_Elementwise):
         return {} if is_flip(view) else super().pack(view, params)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import flip, requantize_layer
-
         return (flip if is_flip(view) else requantize_layer)(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -248,8 +246,6 @@ class Quantize(Kernel):
         return "" if view.op.halves == self.halves else goes
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import quantize
-
         return quantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -285,8 +281,6 @@ class Dequantize(Kernel):
         return "" if types else f"{x.dtype} to {y.dtype}; this kernel is for 8 bits to float32"
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.elementwise_tir import dequantize
-
         return dequantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import tirx
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.generic.kernels.generic.parameters import ADD, MUL, REQUANTIZE
 from stages.backends.generic.kernels.generic.sixteen_tir import elements
 from stages.backends.kernels.eight_bit import SUFFIX
@@ -25,6 +22,7 @@ from stages.backends.kernels.tir.fixed_point import (
 )
 from stages.backends.kernels.tir.rectified import rectified
 from stages.ir.graph import LayerView
+from stages.support.lazy import T, tirx
 
 _BIGGEST = 1024.0  # beyond every 8-bit value, whatever the zero point
 

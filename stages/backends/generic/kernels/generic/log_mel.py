@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.backends.kernels.signal import frames_of
+from stages.backends.kernels.signal import frames_call, frames_of, rfft_call
 from stages.backends.kernels.structure import Structure
 from stages.backends.targets.spec import Target
+from stages.ir.arithmetic import mel
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.log_mel import is_diagonal
@@ -38,15 +39,11 @@ class LogMel(Kernel):
 
     def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, Array]:
         """Return the constants window, places and factors, in this order."""
-        from stages.ir.arithmetic import mel
-
         places = np.zeros(1, np.uint16)
         return {"window": view.constant("window"), "places": places, "factors": mel.sines(view.op.fft_length)}
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
         """Return the constants in the order of the C function's arguments."""
-        from stages.ir.arithmetic import mel
-
         op, edges, bias = view.op, view.constant("edges"), view.constant("bias")
         tables = [mel.logarithms()] if op.power == 2 else [mel.logarithms(), mel.roots()]
         fields = {
@@ -75,8 +72,6 @@ class LogMel(Kernel):
         return float(frame * frames_of(view.outputs[0].shape))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.signal import rfft_call
-
         op = view.op
         function = f"{self.prefix}_log_mel_{'power' if op.power == 2 else 'magnitude'}"
         if op.pre_emphasis is not None:
@@ -124,8 +119,6 @@ class MelFeatures(Kernel):
         return float(view.outputs[0].elements * (self.per_product * view.constant("weights").shape[1] + 20))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.signal import frames_call
-
         x, y = view.inputs[0], view.outputs[0]
         function = f"{self.prefix}_mel_features_{16 if y.dtype == 'int16' else 8}"
         return frames_call(view, function, self.pack(view, params), (frames_of(x.shape), x.shape[-1]))

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_LSTM, LSTM16
+from stages.backends.generic.kernels.generic.recurrent import float_lstm, lstm16
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.lstm import Lstm8
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.targets.spec import Target
+from stages.ir.arithmetic.fixed_point import upper_half
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
@@ -39,8 +41,6 @@ class Lstm16(_Lstm):
         return why_not_sixteen(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
-        from stages.ir.arithmetic.fixed_point import upper_half
-
         op = view.op
         fields = {
             "units": op.units,
@@ -64,8 +64,6 @@ class Lstm16(_Lstm):
         return float(view.outputs[0].elements * (28 * (op.depth + op.units) + 300))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.recurrent_tir import lstm16
-
         return lstm16(view)
 
 
@@ -93,8 +91,6 @@ class FloatLstm(_Lstm):
         return float(view.outputs[0].elements * (4 * (op.depth + op.units) * product_cost + 100 * product_cost))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.recurrent_tir import float_lstm
-
         return float_lstm(view)
 
 

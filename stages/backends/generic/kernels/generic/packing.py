@@ -4,10 +4,11 @@ Weights are always int8: 128 is subtracted from uint8 weights and their zero poi
 folded into the bias, since sum((x - z) * (w - v)) = sum(x * (w - v)) - z * sum(w - v).
 """
 
-import numpy as np
+from __future__ import annotations
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.ir.graph import LayerView
+from stages.support.lazy import np
 
 
 def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:

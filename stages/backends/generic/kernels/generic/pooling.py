@@ -8,6 +8,8 @@ from stages.backends.generic.kernels.generic.parameters import POOL
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import taps
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.pooling import pool2d
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -45,9 +47,6 @@ class Pool2d(Kernel):
         return {"pool": POOL.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.pooling import pool2d
-
         function = f"fl_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("pool", POOL.shape, "int32"), planes=True)
 

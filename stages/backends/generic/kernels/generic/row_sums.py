@@ -1,14 +1,17 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D and MEAN over a whole image that comes by bands of rows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import ROW_AVERAGES, ROW_MEANS, epilogue
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Lowering, RowSumKernel
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.fixed_point import clamp, maximum, mean, output, requantize, widen
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
+from stages.support.lazy import T
 
 MAX_PIXELS = ((1 << 31) - 1) // 256  # of a sum of 8-bit values, with half a count to round
 
@@ -45,22 +48,39 @@ class RowSums(RowSumKernel):
 
         Roles: input:0, scratch:sums.
         """
-        from stages.backends.generic.kernels.generic.row_sums_tir import band
-
         kind = "maxima" if _is_max(view) else "sums"
         function = f"{self.prefix}_row_{kind}_{SUFFIX[view.inputs[0].dtype]}"
-        return band(view, rows, function, is_max=_is_max(view))
+        is_max = _is_max(view)
+        x = view.inputs[0]
+        _, _, width, channels = x.shape
+
+        def meaning(b: Any) -> None:
+            with loop(("row", rows), ("column", width), ("c", channels)) as (row, column, c):
+                value = widen(b.x[row, column, c])
+                store(b.sums, maximum(value, b.sums[c]) if is_max else b.sums[c] + value, c)
+
+        operands = (Operand("x", (rows, width, channels), x.dtype), Operand("sums", (channels,), "int32", "rw"))
+        block = Block("band", operands, meaning, function, lambda b: [b.x, b.sums, rows * width, channels])
+        with _Rows("row_sums") as f:
+            image, sums = f.input(0, (1, rows, width, channels), x.dtype), f.sums(channels)
+            f.place(block, x=(image, 0, 0, 0, 0), sums=sums)
+        return f.lowering()
 
     def lower_result(self, view: LayerView, target: Target) -> Lowering:
         """Return the output from the sums of all rows.
 
         Roles: scratch:sums, constant:fields, output:0.
         """
-        from stages.backends.generic.kernels.generic.row_sums_tir import averages, means
-
         if view.op.op == "mean":
             return means(view, ROW_MEANS.shape)
-        return averages(view, _count(view), ROW_AVERAGES.shape)
+        count = _count(view)
+        fields = ROW_AVERAGES.shape
+        op = view.op
+
+        def average(total: Any) -> Any:
+            return clamp(mean(total, count), op.act_min, op.act_max)
+
+        return _result(view, "fl_row_averages", fields, average)
 
     def cost_rows(self, view: LayerView, rows: int, target: Target) -> float:
         """Return counted costs: 2.4 instructions per element of 8 channels, 2.75 of 4, 5 of one.
@@ -105,3 +125,45 @@ def _why_not_global(view: LayerView) -> str:
         return "more than one window, or padding"
     pixels = image[0] * image[1]
     return f"sums of {pixels:,} pixels; int32 holds {MAX_PIXELS:,}" if pixels > MAX_PIXELS else ""
+
+
+SUMS = "scratch:sums"
+
+
+class _Rows(Function):
+    """Function with the sums of earlier rows as a parameter."""
+
+    def sums(self, channels: int) -> Any:
+        """Return the int32 buffer [channels] that keeps its values between calls."""
+        return self._parameter(SUMS, "sums", (channels,), "int32")
+
+
+def means(view: LayerView, fields: tuple[int, ...]) -> Lowering:
+    """Return the output of a MEAN from its sums."""
+    op = view.op
+
+    def scaled(total: Any) -> Any:
+        centred = total - op.input_zero_point * op.count
+        return output(view, requantize(centred, op.multiplier, op.shift, op.rounding))
+
+    return _result(view, "fl_row_means", fields, scaled)
+
+
+def _result(view: LayerView, function: str, fields: tuple[int, ...], value: Callable[[Any], Any]) -> Lowering:
+    """Return the call `function(sums, y, channels, fields)`; `value` is y[c] of sums[c]."""
+    y, channels = view.outputs[0], view.inputs[0].shape[3]
+
+    def meaning(b: Any) -> None:
+        with loop(("c", channels)) as c:
+            store(b.y, T.Cast(y.dtype, value(b.sums[c])), c)
+
+    operands = (
+        Operand("sums", (channels,), "int32"),
+        Operand("fields", fields, "int32"),
+        Operand("y", (channels,), y.dtype, "w"),
+    )
+    block = Block("result", operands, meaning, function, lambda b: [b.sums, b.y, channels, b.fields])
+    with _Rows("row_result") as f:
+        sums, packed = f.sums(channels), f.constant("fields", fields, "int32")
+        f.place(block, sums=sums, fields=packed, y=f.output(0, (channels,), y.dtype))
+    return f.lowering()

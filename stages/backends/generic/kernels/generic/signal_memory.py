@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from stages.backends.generic.kernels.generic.signal import Signal
+from stages.backends.generic.kernels.generic.signal import Signal, remembered
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.signal import frames_of
 from stages.backends.kernels.structure import Structure
@@ -21,8 +21,6 @@ class _Memory(Signal):
     instructions = 4.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.signal_tir import remembered
-
         return remembered(view, self.pack(view, params))
 
 

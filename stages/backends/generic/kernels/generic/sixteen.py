@@ -7,15 +7,29 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 
+from stages.backends.generic.kernels.generic.division16_tir import wide_div
 from stages.backends.generic.kernels.generic.loops import Loops16
 from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
-from stages.backends.generic.kernels.generic.reduction import logical_axes
+from stages.backends.generic.kernels.generic.reduction import logical_axes, reduce
+from stages.backends.generic.kernels.generic.sixteen_tir import (
+    conv16,
+    elementwise16,
+    fully_connected16,
+    functions16,
+    interpolated16,
+    mean16,
+    pool16,
+    softmax16,
+    wide_sqrt,
+)
 from stages.backends.kernels.eight_bit import weight_rows
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.sixteen_bit import why_not_sixteen
 from stages.backends.kernels.structure import taps
+from stages.backends.kernels.tir.extremum import extremum
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, reduced_axes, walk
 from stages.backends.targets.spec import Target
+from stages.ir.arithmetic.fixed_point import upper_half
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
 from stages.ir.operators.arithmetic import Extremum
@@ -53,8 +67,6 @@ class Conv16(_Products):
     roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
-        from stages.ir.arithmetic.fixed_point import upper_half
-
         op, x, y = view.op, view.inputs[0], view.outputs[0]
         depth, units = self.group(view)
         fields = {
@@ -82,8 +94,6 @@ class Conv16(_Products):
         return op.in_channels // op.groups, op.out_channels // op.groups
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import conv16
-
         return conv16(view, *self.group(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -105,8 +115,6 @@ class FullyConnected16(_Products):
         return {**self._weights(view), "real": view.constant("real"), "dense": DENSE16.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import fully_connected16
-
         return fully_connected16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -139,8 +147,6 @@ class Elementwise16(Loops16):
         )
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import elementwise16
-
         return elementwise16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -163,8 +169,6 @@ class Pool16(Loops16):
         return why_not_sixteen(view) or _too_many(prod(view.op.kernel))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import pool16
-
         return pool16(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -183,8 +187,6 @@ class Mean16(Loops16):
         return why_not_sixteen(view) or _too_many(view.op.count)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import mean16
-
         return mean16(view, *reduced_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -200,8 +202,6 @@ class Interpolated16(Loops16):
     element = 30.0
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import interpolated16
-
         return interpolated16(view)
 
 
@@ -218,8 +218,6 @@ class Softmax16(Loops16):
         return why_not_sixteen(view) or _too_many(view.inputs[0].shape[-1])
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import softmax16
-
         return softmax16(view)
 
 
@@ -233,12 +231,9 @@ class Extremes16(Loops16):
     ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic import reduction_tir
-        from stages.backends.kernels.tir.extremum import extremum
-
         if isinstance(view.op, Extremum):
             return extremum(view, "")
-        return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
+        return reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return 8 instructions per compared element, 20 per multiplied one."""
@@ -257,8 +252,6 @@ class Functions16(Loops16):
         return (40.0 if len(view.inputs) > 1 else 25.0) * view.outputs[0].elements
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.functions16_tir import functions16
-
         return functions16(view)
 
 
@@ -274,8 +267,6 @@ class Root16(Loops16):
         return (25.0 if target.fpu else 700.0) * view.outputs[0].elements
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.sixteen_tir import wide_sqrt
-
         return wide_sqrt(view)
 
 
@@ -296,8 +287,6 @@ class Division16(Loops16):
         return element_cost * view.outputs[0].elements + inverse * prod(axis.extent for axis in axes[:divided])
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.generic.kernels.generic.division16_tir import wide_div
-
         return wide_div(view, *_division_loops(view))
 
 

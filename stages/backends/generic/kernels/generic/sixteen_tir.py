@@ -3,17 +3,25 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import tirx
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.generic.kernels.generic.parameters import CONV16, DENSE16
 from stages.backends.kernels.kernel import Lowering
 from stages.backends.kernels.tir.addition import rescaled_sum
 from stages.backends.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.backends.kernels.tir.fixed_point import clamp, int64, maximum, mean, output, requantize, select, widen
+from stages.backends.kernels.tir.fixed_point import (
+    clamp,
+    divide_by_pot,
+    int64,
+    maximum,
+    mean,
+    output,
+    requantize,
+    select,
+    widen,
+)
 from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, offset, walk
 from stages.backends.kernels.tir.window import inside, padded, taps
 from stages.ir.graph import LayerView
+from stages.support.lazy import T, tirx
 
 Expr = Any  # a TIR expression or a Python int
 _BIGGEST = 65536.0  # beyond every 16-bit value
@@ -305,3 +313,40 @@ def wide_sqrt(view: LayerView) -> Lowering:
         return output(view, T.Cast("int32", tirx.Select(root < T.float32(_BIGGEST), root, T.float32(_BIGGEST))))
 
     return elements(view, value, ())
+
+
+def functions16(view: LayerView) -> Lowering:
+    """Return one block of loops over all elements, with the formula of the operator."""
+    constants = (Operand("table", (513,), "int32"),) if view.has("table") else ()
+    return elements(view, lambda x, b: _FUNCTIONS[view.op.op](view, x, b), constants)
+
+
+def _lines(view: LayerView, x: Sequence[Expr], b: Any) -> Expr:
+    value = widen(x[0])
+    entry = 256 + T.shift_right(value, T.int32(7))
+    slope = widen(T.Cast("int16", b.table[entry + 1] - b.table[entry]))
+    risen = slope * T.bitwise_and(value, T.int32(127)) + 64
+    return T.Cast("int16", b.table[entry] + T.shift_right(risen, T.int32(7)))
+
+
+def _leaky(view: LayerView, x: Sequence[Expr], b: Any) -> Expr:
+    op, value = view.op, widen(x[0])
+    above = requantize(value, op.multiplier, op.shift, "double")
+    below = op.sign * requantize(value, op.slope, op.slope_shift, "double")
+    return output(view, select(value >= 0, above, below))
+
+
+def _power_of_two_sum(view: LayerView, x: Sequence[Expr], b: Any) -> Expr:
+    first, second = (
+        T.Cast("int32", divide_by_pot(int64(widen(element)), shift))
+        for element, shift in zip(x, view.op.shifts, strict=True)
+    )
+    return output(view, first + second if view.op.named == "add" else first - second)
+
+
+_FUNCTIONS: dict[str, Callable[[LayerView, Sequence[Expr], Any], Expr]] = {
+    "lines": _lines,
+    "leaky": _leaky,
+    "power_of_two_add": _power_of_two_sum,
+    "power_of_two_sub": _power_of_two_sum,
+}

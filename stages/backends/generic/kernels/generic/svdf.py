@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic.parameters import FLOAT_SVDF, SVDF, epilogue
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.svdf import float_svdf, narrow_svdf, svdf
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.support.lazy import np
@@ -54,8 +55,6 @@ class Svdf(_Svdf):
         return float(out * (op.rank * (6 * op.depth + 10 * op.memory + 30) + 30))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.svdf import svdf
-
         return svdf(view, "fl_svdf_s8", SVDF.shape)
 
 
@@ -79,8 +78,6 @@ class NarrowSvdf(_Svdf):
         return float(out * (op.rank * (7 * op.depth + 13 * op.memory + 40) + 30))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.svdf import narrow_svdf
-
         return narrow_svdf(view)
 
 
@@ -103,8 +100,6 @@ class FloatSvdf(_Svdf):
         return float(view.outputs[0].elements * op.rank * (op.depth + op.memory) * product_cost)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.svdf import float_svdf
-
         return float_svdf(view, "fl_svdf_f32", FLOAT_SVDF.shape)
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.windows import taps_inside
-from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
+from stages.backends.riscv.kernels.rvp.pool_lines import line_bytes, lines_of, pool_lines, why_not_beside
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
@@ -38,8 +38,6 @@ class AveragePoolLines(Kernel):
         return Pool2d().pack(view, params)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.riscv.kernels.rvp.pool_lines_tir import pool_lines
-
         register = target.word_bits // 8
         line, (_, _, width, channels) = line_bytes(view, register), view.inputs[0].shape
         row = -(-width * channels // register) * register

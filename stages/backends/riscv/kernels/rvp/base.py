@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.backends.kernels.eight_bit import INT8_OFFSET, Sums, sums
+from stages.backends.riscv.kernels.rvp import one_rounding, packing, rounding
 from stages.ir.graph import LayerView
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = F
     `signed_activations`: uint8 activations reach the kernel as int8 (minus 128). `any_shift`: a layer that rounds twice
     may have any shift. Raises ValueError for an unsupported shift.
     """
-    from stages.backends.riscv.kernels.rvp import rounding
-
     layer_sums = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
     constants = (layer_sums.multiplier, layer_sums.shift, layer_sums.range)
     if view.op.rounds_once:
@@ -41,8 +40,6 @@ def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = F
 
 def one_rounding_of(view: LayerView, layer_sums: Sums) -> OneRounding:
     """Return the single-rounding multiplications of the channels that have one."""
-    from stages.backends.riscv.kernels.rvp import one_rounding
-
     op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
     bounds = op.act_min - offset, op.act_max - offset
     constants = layer_sums.multiplier, layer_sums.shift, layer_sums.range
@@ -51,8 +48,6 @@ def one_rounding_of(view: LayerView, layer_sums: Sums) -> OneRounding:
 
 def clip_word(view: LayerView) -> int:
     """Return the kernels' clip argument: the layer's output zero point and bounds."""
-    from stages.backends.riscv.kernels.rvp import packing
-
     op, unsigned = view.op, view.outputs[0].dtype == "uint8"
     return packing.clip_word(op.output_zero_point, op.act_min, op.act_max, unsigned=unsigned)
 

@@ -1,4 +1,9 @@
-"""CONV_2D whose windows are few bytes, multiplied like single pixels."""
+"""CONV_2D whose windows are few bytes, multiplied like single pixels.
+
+TIR of convolutions with few window bytes: one-row panels for pointwise_s8.S.
+
+Tiles, remaining rows and the staging of incomplete registers are as in the GEMM kernels.
+"""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -6,6 +11,9 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import weight_zero_point, why_not_nhwc, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
+from stages.backends.kernels.tir.block import Block
+from stages.backends.kernels.tir.words import byte
+from stages.backends.riscv.kernels.rvp.convolution import Call, Gemm, gemm
 from stages.backends.riscv.kernels.rvp.panels import (
     GEOMETRY,
     PANEL_BYTES,
@@ -14,7 +22,14 @@ from stages.backends.riscv.kernels.rvp.panels import (
     needs_stage,
     why_not_arithmetic,
 )
-from stages.backends.riscv.kernels.rvp.pointwise import MOST_CHUNKS, block_instructions, packed
+from stages.backends.riscv.kernels.rvp.pointwise import (
+    MOST_CHUNKS,
+    Sizes,
+    block_instructions,
+    packed,
+    params_shape,
+    product,
+)
 from stages.backends.riscv.kernels.rvp.pointwise import why_not_shape as why_not_pointwise
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
@@ -45,9 +60,9 @@ class FewInputs(Kernel):
         return constants | ({"geometry": GEOMETRY.of(geometry(view, lanes))} if has_windows(view) else {})
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.riscv.kernels.rvp.few_inputs_tir import few_inputs
-
-        return few_inputs(view, target.word_bits // 32)
+        """Return the convolution: a matrix product with one-row panels."""
+        lanes = target.word_bits // 32
+        return gemm(_FewInputs(view, lanes), 1)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Return the instructions of unpacked chunks, pixels, tiles, border windows and staging."""
@@ -90,3 +105,28 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
     if _chunks(view) > MOST_CHUNKS:
         return f"windows of {_chunks(view)} chunks of four bytes; the limit is {MOST_CHUNKS}"
     return why_not_nhwc(view)
+
+
+class _FewInputs(Gemm):
+    """Blocks of one layer; panels have one row."""
+
+    def windows_call(self, rows: int, panels: int) -> Call:
+        return "rvp_few_inputs_windows", lambda b: [b.panel, b.x, b.first[0], panels, b.geometry]
+
+    def rows_call(self, rows: int, panels: int) -> Call:
+        return "rvp_few_inputs_rows", lambda b: [b.panel, b.x, panels, self.depth]
+
+    def constants(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        return {"params": (params_shape(self._sizes(1)), "int32")}
+
+    def _sizes(self, rows: int) -> Sizes:
+        width = self.blocks * 4 * self.lanes if self.staged else self.columns
+        return Sizes(rows, self.chunks, self.blocks, self.lanes, width)
+
+    def multiply(self, name: str, rows: int, panels: int) -> Block:
+        def activation(b: Any, row: Any, chunk: Any, lane: Any, k: Any) -> Any:
+            return byte(b.panel[self.word_of(1, row, chunk, 0, lane)], k)
+
+        return product(
+            name, self.view, self.panel(1, panels), self._sizes(panels), activation, f"rvp_pointwise_s8_p{self.chunks}"
+        )

@@ -4,16 +4,21 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 
-from stages.backends.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
+from stages.backends.kernels.eight_bit import SUFFIX, centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, run_elements
 from stages.backends.kernels.structure import Structure, taps
+from stages.backends.kernels.tir.block import Block, Operand, accumulator, loop, over_images, store
+from stages.backends.kernels.tir.fixed_point import output, widen
+from stages.backends.kernels.tir.window import activation
 from stages.backends.kernels.windows import whole_windows
+from stages.backends.riscv.kernels.rvp import packing
 from stages.backends.riscv.kernels.rvp.base import LANE, arithmetic, clip_word
+from stages.backends.riscv.kernels.rvp.requantize_tir import requantize_any
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
-from stages.support.lazy import np
+from stages.support.lazy import T, np
 
 LAYER = Structure.of_header("rvp_few_outputs", __file__, "few_outputs.h")
 
@@ -36,8 +41,6 @@ class FewOutputs(Kernel):
         return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=False, any_shift=True))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, Array]:
-        from stages.backends.riscv.kernels.rvp import packing
-
         op, constants = view.op, arithmetic(view, signed_activations=False, any_shift=True)
         run, bits, load = run_elements(view), target.word_bits, load_bytes(view, target)
         image, out = list(view.inputs[0].shape[1:]), list(view.outputs[0].shape[1:])
@@ -60,8 +63,6 @@ class FewOutputs(Kernel):
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.riscv.kernels.rvp.few_outputs_tir import convolution
-
         return convolution(view, target.word_bits // 32, load_bytes(view, target), LAYER)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
@@ -105,3 +106,42 @@ def _why_not_shape(view: LayerView) -> str:
     if weights.min() < -128 or weights.max() > 127:
         return "weights minus their zero point do not fit int8"
     return why_not_nhwc(view)
+
+
+def _image(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Block:
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    channels = x.shape[3]
+    run = run_elements(view)
+    runs, steps = depth_of(view) // run, -(-run // load_bytes)
+
+    def meaning(b: Any) -> None:
+        with loop(("oy", y.shape[1]), ("ox", y.shape[2]), ("unit", op.out_channels)) as (oy, ox, unit):
+            store(b.acc, b.params[unit, 0, 0], 0)
+            with loop(("ky", op.kernel[0]), ("kx", op.kernel[1]), ("c", channels)) as (ky, kx, c):
+                value = activation(view, b.x, (oy, ox), (ky, kx), c)
+                element = (ky * op.kernel[1] + kx) * channels + c
+                weight = b.weights[unit, T.truncdiv(element, run), T.truncmod(element, run)]
+                store(b.acc, b.acc[0] + value * widen(weight), 0)
+            multiplier = T.bitwise_and(b.params[unit, 1, 0], 0x7FFFFFFF)
+            marks = (b.params[unit, n, lanes - 1] for n in (2, 1))
+            store(b.y, output(view, requantize_any(b.acc[0], multiplier, b.params[unit, 2, 0], *marks)), oy, ox, unit)
+
+    operands = (
+        Operand("x", x.shape[1:], x.dtype),
+        Operand("weights", (op.out_channels, runs, steps * load_bytes), "int8"),
+        Operand("params", (op.out_channels, 3, lanes), "int32"),
+        Operand("y", y.shape[1:], y.dtype, "w"),
+        Operand("scratch", (4 * runs * steps * load_bytes,), "int8", "w"),
+        Operand("layer", fields.shape, "int32"),
+        accumulator(),
+    )
+    function = f"rvp_few_outputs_{'' if load_bytes == 4 * lanes else 'lanes_'}{SUFFIX[x.dtype]}"
+    return Block("image", operands, meaning, function, lambda b: [b.x, b.weights, b.params, b.y, b.scratch, b.layer])
+
+
+def convolution(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Lowering:
+    """Loop over images.
+
+    `load_bytes`: bytes per load, a register or one lane of it.
+    """
+    return over_images("conv2d", _image(view, lanes, load_bytes, fields), view.inputs[0].shape[0])

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from stages.backends.generic.kernels.generic import log_mel as generic
 from stages.backends.kernels.kernel import Kernel
+from stages.backends.kernels.log_mel import lane_tables
 from stages.backends.kernels.signal import frames_of
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
@@ -30,8 +31,6 @@ class LogMel(generic.LogMel):
     def fft_tables(self, view: LayerView, target: Target) -> Mapping[str, Array]:
         if target.word_bits == 32:
             return super().fft_tables(view, target)
-        from stages.backends.kernels.log_mel import lane_tables
-
         return lane_tables(view.constant("window"), view.op.fft_length, lanes=2, first_bin=0)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.kernel import Lowering
-from stages.backends.kernels.matmul import Matmul8, MatrixTile
+from stages.backends.kernels.matmul import Matmul8, MatrixTile, matrices
 from stages.backends.kernels.structure import Structure
 from stages.backends.riscv.kernels.rvp.base import clip_word
+from stages.backends.riscv.kernels.rvp.rounding import rounders
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -36,8 +37,6 @@ class RvpMatmul(Matmul8):
         return refused or ("" if view.op.shift >= -31 else f"a right shift of {-view.op.shift}; the limit is 31")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, Array]:
-        from stages.backends.riscv.kernels.rvp.rounding import rounders
-
         op, (a, b), y = view.op, view.inputs, view.outputs[0]
         roundings = rounders(np.array([op.multiplier]), np.array([op.shift]), _range(view))
         wide = int(roundings.short[0] < 0)
@@ -57,8 +56,6 @@ class RvpMatmul(Matmul8):
         return {"matmul": LAYER.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.matmul import matrices
-
         return matrices(view, self.function, LAYER.shape, -(-self.scratch_bytes(view, target) // 4))
 
     def scratch_bytes(self, view: LayerView, target: Target) -> int:
@@ -116,8 +113,6 @@ def _whole(count: int, multiple: int) -> int:
 
 def _range(view: LayerView) -> Range:
     """Return the bounds of a sum."""
-    from stages.backends.kernels.eight_bit import Range
-
     ends = [(-128 - zero_point, 127 - zero_point) for zero_point in view.op.zero_points]
     products = [view.op.depth * a * b for a in ends[0] for b in ends[1]]
     return Range(np.array([min(products)]), np.array([max(products)]))

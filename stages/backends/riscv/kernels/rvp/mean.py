@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.means import means
 from stages.backends.kernels.tir.strides import reduced_axes, two_axes
 from stages.backends.riscv.kernels.rvp.base import clip_word
 from stages.backends.targets.spec import Target
@@ -45,8 +46,6 @@ class Mean(Kernel):
         return {"fields": MEAN.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.means import means
-
         (kept, summed), form = reduced_axes(view), _form(view, target.word_bits // 8)
         function = f"rvp_mean_{form}{SUFFIX[view.inputs[0].dtype]}"
         return means(view, kept, two_axes(summed), function, MEAN.shape)

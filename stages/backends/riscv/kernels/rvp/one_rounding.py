@@ -17,15 +17,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stages.backends.kernels.eight_bit import Range
 from stages.ir.layers import ROUNDINGS, Rounding
+from stages.support.lazy import np, npt
 
-_MOST_OFFSET = 2048  # how far b is looked for
+_OFFSETS = sorted(range(-2048, 2049), key=abs)  # how far b is looked for
 _MOST_SHIFT = 20  # from 24 on the last of its steps, (2u - 1) << (s - 1) << 31, leaves int64
-_NEAR = np.arange(-2, 3)  # how far m is looked for
+_NEAR = (-2, -1, 0, 1, 2)  # how far m is looked for
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,9 @@ class OneRounding:
     zero_point  added to the product: the output's zero point (int8), less b
     """
 
-    multiplier: NDArray[np.int64]
-    bias: NDArray[np.int64]
-    zero_point: NDArray[np.int64]
+    multiplier: npt.NDArray[np.int64]
+    bias: npt.NDArray[np.int64]
+    zero_point: npt.NDArray[np.int64]
 
     def part(self, channels: slice) -> OneRounding:
         """Return the replacement of some channels."""
@@ -52,8 +50,8 @@ class OneRounding:
 
 
 def steps(
-    multiplier: NDArray[np.int64], s: NDArray[np.int64], u: NDArray[np.int64], rounding: Rounding
-) -> NDArray[np.int64]:
+    multiplier: npt.NDArray[np.int64], s: npt.NDArray[np.int64], u: npt.NDArray[np.int64], rounding: Rounding
+) -> npt.NDArray[np.int64]:
     """Return the smallest sums that round to each `u` or more, int64 [channels, steps].
 
     Requires multiplier > 0 and s in [1, 20]. Rounded twice, (acc * m + 2^30) >> 31 is (2u - 1) * 2^(s - 1) or more, and
@@ -66,8 +64,8 @@ def steps(
 
 
 def one_rounding(
-    multiplier: NDArray[np.int32],
-    shift: NDArray[np.int32],
+    multiplier: npt.NDArray[np.int32],
+    shift: npt.NDArray[np.int32],
     acc: Range,
     zero_point: int,
     bounds: tuple[int, int],
@@ -85,7 +83,7 @@ def one_rounding(
     result = OneRounding(
         np.where(is_constant, 0, -1), np.zeros_like(m), np.where(is_constant, constant, zero_point).astype(np.int64)
     )
-    near = np.maximum(np.rint(np.ldexp(m.astype(np.float64), 1 - s)) + _NEAR[:, None], 1)
+    near = np.maximum(np.rint(np.ldexp(m.astype(np.float64), 1 - s)) + np.array(_NEAR)[:, None], 1)
     real = (u - 0.5) * 2.0**32 / near[..., None] - t
     first = np.where(matters, real, np.inf).min(2, initial=np.inf)
     last = np.where(matters, real, -np.inf).max(2, initial=-np.inf)
@@ -102,20 +100,17 @@ def one_rounding(
     return result
 
 
-_OFFSETS = np.array(sorted(range(-_MOST_OFFSET, _MOST_OFFSET + 1), key=abs))
-
-
 def _offsets(m: int, last: float, window: float) -> tuple[int, int] | None:
     """Return d and the smallest b whose window holds d, if any."""
-    ends = last + _OFFSETS * (2.0**32 / m)
+    ends = last + np.array(_OFFSETS) * (2.0**32 / m)
     d = np.ceil(ends)
     fitting = d - ends < window
     index = int(fitting.argmax())
-    return (int(d[index]), int(_OFFSETS[index])) if fitting[index] else None
+    return (int(d[index]), _OFFSETS[index]) if fitting[index] else None
 
 
 def _is_exact(
-    m: int, d: int, b: int, t: NDArray[np.int64], u: NDArray[np.int64], acc: tuple[int, int], zero_point: int
+    m: int, d: int, b: int, t: npt.NDArray[np.int64], u: npt.NDArray[np.int64], acc: tuple[int, int], zero_point: int
 ) -> bool:
     """Return whether the steps are `t` for all sums in `acc`, in 32-bit or 16-bit arithmetic."""
     low, high = acc

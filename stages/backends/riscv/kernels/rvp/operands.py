@@ -8,7 +8,7 @@ from stages.backends.kernels.eight_bit import not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
 from stages.backends.kernels.tir.strides import Axis, Broadcast, broadcast
-from stages.backends.riscv.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiles
+from stages.backends.riscv.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiled, tiles
 from stages.backends.targets.spec import Target
 from stages.ir.arrays import Array
 from stages.ir.graph import LayerView
@@ -49,7 +49,15 @@ class Operands(Kernel):
         return _structures(view, target, self.structure, self.fields(view))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        return _lowering(view, target, f"rvp_{view.op.op}_s8", self.structure)
+        """Build the layer as calls of `function(x0, x1, y, fields)`."""
+        function = f"rvp_{view.op.op}_s8"
+        structure = self.structure
+        calls = plan(view, target)
+        if isinstance(calls, Broadcast):
+            from stages.backends.kernels.tir.broadcast import elementwise
+
+            return elementwise(view, function, structure.shape)
+        return tiled(view, calls, function, structure.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         calls = plan(view, target)
@@ -72,18 +80,6 @@ def _structures(view: LayerView, target: Target, structure: Structure, fields: M
 
 def _fields(rows: Axis, count: int, steps: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(ROWS, (rows.extent, count, *steps, *rows.strides[1:]), strict=True))
-
-
-def _lowering(view: LayerView, target: Target, function: str, structure: Structure) -> Lowering:
-    """Build the layer as calls of `function(x0, x1, y, fields)`."""
-    calls = plan(view, target)
-    if isinstance(calls, Broadcast):
-        from stages.backends.kernels.tir.broadcast import elementwise
-
-        return elementwise(view, function, structure.shape)
-    from stages.backends.riscv.kernels.rvp.tiles_tir import tiled
-
-    return tiled(view, calls, function, structure.shape)
 
 
 def plan(view: LayerView, target: Target) -> Broadcast | Tiles:

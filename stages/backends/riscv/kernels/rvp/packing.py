@@ -1,12 +1,12 @@
 """Constants in the layouts that the rvp kernels read."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
 
 from stages.backends.riscv.kernels.rvp.one_rounding import OneRounding
 from stages.backends.riscv.kernels.rvp.rounding import Rounders
+from stages.support.lazy import np, npt
 
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
 COLUMN_CHANNEL = (0, 2, 1, 3)
@@ -19,7 +19,7 @@ def lanes(word_bits: int) -> int:
     return word_bits // 32
 
 
-def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[np.int64]:
+def by_block(values: npt.NDArray[np.int64], word_bits: int, blocks: int) -> npt.NDArray[np.int64]:
     """[channels] -> [blocks, 4, lanes], channels in register order, zeros after the last."""
     lane_count = lanes(word_bits)
     block = 4 * lane_count
@@ -29,13 +29,13 @@ def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[
 
 
 def gemm_params(
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     once: OneRounding | None,
     word_bits: int,
     blocks: int,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return params of gemm_s8.S: int32 [blocks, 3, 4, lanes] of bias, multiplier, rounder.
 
     If all channels of a block round once (`once`), its first rounder is 0 and the next two are zero points, of
@@ -43,7 +43,7 @@ def gemm_params(
     a wide block's first rounder is set (upper lane on RV64).
     """
 
-    def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def arrange(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return by_block(values, word_bits, blocks)
 
     params = _block_params(bias, multiplier, rounder, arrange)
@@ -61,11 +61,11 @@ def gemm_params(
 
 
 def _block_params(
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
-    arrange: Callable[[NDArray[np.int64]], NDArray[np.int64]],
-) -> NDArray[np.int32]:
+    arrange: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
+) -> npt.NDArray[np.int32]:
     """Return int32 [blocks, 3, registers, lanes]: bias, multiplier, rounder, by `arrange`."""
     short, wide = arrange(rounder.short), arrange(rounder.wide)
     is_wide = np.any(short < 0, axis=(1, 2))
@@ -74,7 +74,9 @@ def _block_params(
     return np.stack([arrange(bias), arrange(multiplier.astype(np.int64)), p], axis=1).astype(np.int32)
 
 
-def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits: int, blocks: int) -> NDArray[np.int8]:
+def gemm_weights(
+    weights: npt.NDArray[np.int8], zero_point: int, run: int, word_bits: int, blocks: int
+) -> npt.NDArray[np.int8]:
     """int8 [channels, depth] -> [blocks, chunks, 4, lanes, 4].
 
     Each run of `run` elements starts a new chunk. The zero point fills the rest of a run's last chunk, so that panel
@@ -92,7 +94,7 @@ def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits
     return np.ascontiguousarray(split.transpose(0, 3, 2, 1, 4))
 
 
-def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: int) -> NDArray[np.int8]:
+def on_diagonals(weights: npt.NDArray[np.int8], zero_point: int, groups: int, taps: int) -> npt.NDArray[np.int8]:
     """Place the weights of each group on the diagonal of a product of several groups.
 
     int8 [products, channels, taps * inputs of a group] -> [products, channels, taps * inputs of `groups` groups].
@@ -107,15 +109,15 @@ def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: 
 
 
 def pointwise_params(
-    weights: NDArray[np.int8],
+    weights: npt.NDArray[np.int8],
     run: int,
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     once: OneRounding,
     word_bits: int,
     blocks: int,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
     params = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
     words = gemm_weights(weights, 0, run, word_bits, blocks).view("<i4")[..., 0]
@@ -128,21 +130,21 @@ def unit_groups(units: int) -> list[int]:
 
 
 def rows_params(
-    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
-) -> NDArray[np.int32]:
+    bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> npt.NDArray[np.int32]:
     """Return params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder.
 
     Units are in order, zeros after the last. All units of a quad have short or all have wide roundings; the
     last lane of the quad's first register of rounders marks this.
     """
 
-    def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def arrange(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return np.pad(values, (0, -len(values) % 4)).reshape(-1, 4 // lanes(word_bits), lanes(word_bits))
 
     return _block_params(bias, multiplier, rounder, arrange).reshape(-1, 3, 4)
 
 
-def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> NDArray[np.int8]:
+def rows_weights(weights: npt.NDArray[np.int8], zero_point: int, word_bits: int) -> npt.NDArray[np.int8]:
     """int8 [units, depth] -> [units * steps * 4 * lanes]: groups of [steps, units, 4 * lanes].
 
     The zero point fills the end of the depth, so that activations read beyond it have no effect.
@@ -155,7 +157,7 @@ def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> 
     return np.concatenate([group.transpose(1, 0, 2).reshape(-1) for group in groups])
 
 
-def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray[np.int8]:
+def run_weights(weights: npt.NDArray[np.int8], run: int, load_bytes: int) -> npt.NDArray[np.int8]:
     """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 after each run."""
     outputs, depth = weights.shape
     split = weights.reshape(outputs, depth // run, run)
@@ -163,8 +165,8 @@ def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray
 
 
 def few_params(
-    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
-) -> NDArray[np.int32]:
+    bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> npt.NDArray[np.int32]:
     """Return params of few_outputs.c: int32 [outputs, 3, lanes].
 
     Bias (lower lane), multiplier, rounder. The sign of the last lane's rounder marks a wide rounding. Where no wide one
@@ -180,8 +182,8 @@ def few_params(
 
 
 def direct_params(
-    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, once: OneRounding, word_bits: int
-) -> NDArray[np.int32]:
+    bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.int32], rounder: Rounders, once: OneRounding, word_bits: int
+) -> npt.NDArray[np.int32]:
     """Return params of direct_s8.S: int32 [halves, 3, 2, lanes] of bias, multiplier, rounder.
 
     Channels are whole blocks. A block is single, short or wide as a whole, marked in the first rounder of both halves.
@@ -197,7 +199,7 @@ def direct_params(
     return np.ascontiguousarray(halves).reshape(2 * blocks, 3, 2, -1)
 
 
-def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.int8]:
+def in_chunks(weights: npt.NDArray[np.int8], start: int, chunks: int) -> npt.NDArray[np.int8]:
     """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4] from `start`."""
     channels, taps = weights.shape[:2]
     chunked = np.zeros((channels, taps, chunks * 4), np.int8)
@@ -206,7 +208,7 @@ def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.
     return chunked.reshape(channels, taps, chunks, 4)
 
 
-def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
+def direct_weights(weights: npt.NDArray[np.int8], word_bits: int) -> npt.NDArray[np.int8]:
     """Return weights of direct_s8.S.
 
     int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 after the depth.
@@ -230,16 +232,16 @@ def clip_word(zero_point: int, lowest: int, highest: int, *, unsigned: bool) -> 
 
 
 def depthwise_params(
-    weights: NDArray[np.int64],
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    weights: npt.NDArray[np.int64],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     once: OneRounding,
     word_bits: int,
     *,
     groups: list[list[int]],
     split: bool = False,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return int32 [groups, 4, 6, lanes] for depthwise3x3_s8.S.
 
     Holds three rows of weights, bias, multiplier, rounder. `weights` are int8 values [3, 3 or 4, channels], `groups`
@@ -261,14 +263,16 @@ def depthwise_params(
     return np.ascontiguousarray(params[:, :, : 9 if split else 6]).astype(np.int32)
 
 
-def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int, behind: int = 0) -> NDArray[np.int64]:
+def _by_group(
+    values: npt.NDArray[np.int64], groups: list[list[int]], word_bits: int, behind: int = 0
+) -> npt.NDArray[np.int64]:
     """[n, channels] -> [groups, 4, n, lanes]: channel 4 * lane + j at [j, :, lane]."""
     padded = np.full((len(values), len(groups), 4 * lanes(word_bits)), behind, np.int64)
     padded[:, :, : len(groups[0])] = values[:, np.array(groups)]
     return padded.reshape(len(values), len(groups), lanes(word_bits), 4).transpose(1, 3, 0, 2).copy()
 
 
-def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rows(weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return [3, channels]: a window row in the bytes of a word.
 
     Weights are [3, 3 or 4, channels]. A missing fourth column is 0.
@@ -278,16 +282,16 @@ def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def window_params(
-    weights: NDArray[np.int64],
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    weights: npt.NDArray[np.int64],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     word_bits: int,
     *,
     starts: tuple[int, ...],
     groups: list[list[int]],
     split: bool,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return int32 [groups, 4, 3 + words, lanes] for depthwise_window_sums.h.
 
     Holds bias, multiplier, rounder, words. `weights` are [rows, columns, channels]; `starts` are the first columns of a
@@ -301,13 +305,13 @@ def window_params(
 
 
 def taps_params(
-    weights: NDArray[np.int16],
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    weights: npt.NDArray[np.int16],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     word_bits: int,
     groups: list[list[int]],
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
 
     `weights` are int8 values [channels, taps], four taps per word; the rest is as in `window_params`.
@@ -319,12 +323,12 @@ def taps_params(
 
 
 def quad_params(
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     quads: list[list[list[int]]],
     word_bits: int,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return params of quads.c: int32 [quads, 4, 3, lanes]; `quads` are the channels by lane."""
     groups = [[channel for lane in quad for channel in lane] for quad in quads]
     none = np.zeros((0, len(bias)), np.int64)
@@ -332,16 +336,16 @@ def quad_params(
 
 
 def planes_params(
-    pairs: NDArray[np.int64],
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    pairs: npt.NDArray[np.int64],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
     once: OneRounding,
     word_bits: int,
     *,
     groups: list[list[int]],
     has_single: bool,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
 
     `pairs` are int8 values [words, 2, channels]. Register j uses bytes j % 2 and j % 2 + 2 of a word; a single tap
@@ -365,13 +369,13 @@ def planes_params(
 
 
 def _with_roundings(
-    bias: NDArray[np.int64],
-    multiplier: NDArray[np.int32],
+    bias: npt.NDArray[np.int64],
+    multiplier: npt.NDArray[np.int32],
     rounder: Rounders,
-    rows: NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
     groups: list[list[int]],
     word_bits: int,
-) -> NDArray[np.int32]:
+) -> npt.NDArray[np.int32]:
     """Return int32 [groups, 4, 3 + rows, lanes] with marks: bias, multiplier, rounder, rows."""
     columns = [bias, multiplier.astype(np.int64), rounder.short, rounder.wide]
     params = _by_group(np.concatenate([columns, rows]), groups, word_bits)
@@ -385,7 +389,7 @@ def _with_roundings(
     return np.ascontiguousarray(np.delete(params, 3, axis=2)).astype(np.int32)
 
 
-def _words(weights: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:
+def _words(weights: npt.NDArray[np.int64], starts: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """[rows, columns, channels] -> [rows * words, channels]: four columns from each start on."""
     rows, columns, channels = weights.shape
     before = -min(starts)

@@ -1,11 +1,14 @@
 """MAX_POOL_2D for any number of channels."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.tir import pooling
+from stages.backends.kernels.tir.block import Function, Operand
 from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.riscv.kernels.rvp.pooling import FIELDS, Pool2d
 from stages.backends.targets.spec import Target
@@ -35,8 +38,6 @@ class MaxPoolLines(Kernel):
         return Pool2d().pack(view, params)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.riscv.kernels.rvp.pool_lines_tir import pool_lines
-
         register = target.word_bits // 8
         line = line_bytes(view, register)
         lines = "lane_lines" if _by_lanes(view, register) else lines_of(view, register)
@@ -165,3 +166,26 @@ def scratch_bytes(view: LayerView, register: int) -> int:
 
 def _whole(count: int, register: int) -> int:
     return -(-count // register) * register
+
+
+def pool_lines(view: LayerView, function: str, fields: int, line_bytes: int, scratch_bytes: int) -> Lowering:
+    """Loop over images around `function(x, y, scratch, pool, line_bytes)`."""
+    x, y = view.inputs[0], view.outputs[0]
+    image = pooling._image(view, function, Operand("pool", (fields,), "int32"), planes=False)
+    scratch = Operand("scratch", (scratch_bytes,), "int8", "w")
+
+    def arguments(b: Any) -> list[Any]:
+        return [b.x, b.y, b.scratch, b.pool, line_bytes]
+
+    block = replace(image, operands=(*image.operands, scratch), arguments=arguments)
+    with Function(view.op.op) as f:
+        given, out = f.input(0, x.shape, x.dtype), f.output(0, y.shape, y.dtype)
+        constants = {
+            "pool": f.constant("pool", (fields,), "int32"),
+            "scratch": f.scratch("scratch", (scratch_bytes,), "int8"),
+            "acc": f.scratch("acc", (1,), "int32"),
+            "count": f.scratch("count", (1,), "int32"),
+        }
+        with f.loop(("n", y.shape[0])) as (n,):
+            f.place(block, x=(given, n, 0, 0, 0), y=(out, n, 0, 0, 0), **constants)
+    return f.lowering()

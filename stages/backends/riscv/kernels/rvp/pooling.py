@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.pooling import pool2d
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvp.base import LANE
 from stages.backends.targets.spec import Target
@@ -47,9 +49,6 @@ class Pool2d(Kernel):
         return {"pool": np.array(fields, np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.pooling import pool2d
-
         lanes = "" if view.inputs[0].shape[3] % (target.word_bits // 8) == 0 else "lanes_"
         function = f"rvp_avg_pool_{lanes}{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))

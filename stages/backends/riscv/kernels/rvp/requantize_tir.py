@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from tvm.tirx.script.builder import ir as T
-
 from stages.backends.kernels.eight_bit import INT8_OFFSET
 from stages.backends.kernels.tir import fixed_point
 from stages.backends.kernels.tir.fixed_point import int64, select
 from stages.backends.riscv.kernels.rvp.packing import EXACT_SHIFT
 from stages.ir.graph import LayerView
 from stages.ir.layers import ROUNDINGS, Rounding
+from stages.support.lazy import T
 
 Expr = Any  # a TIR expression or a Python int
 

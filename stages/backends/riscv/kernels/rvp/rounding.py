@@ -18,16 +18,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stages.backends.kernels.eight_bit import Range
 from stages.backends.kernels.rounding import is_zero, turns_halves
+from stages.support.lazy import np, npt
 
 _BITS = 32  # of the short form
 
 
-def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[np.int64]:
+def high_mul(acc: npt.NDArray[np.int64], multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """kwmmul.u: (acc * multiplier + 2^30) >> 31."""
     return (acc * multiplier + (1 << 30)) >> 31
 
@@ -39,9 +37,9 @@ class Rounders:
     shift   the channel's own
     """
 
-    short: NDArray[np.int64]
-    wide: NDArray[np.int64]
-    shift: NDArray[np.int64]
+    short: npt.NDArray[np.int64]
+    wide: npt.NDArray[np.int64]
+    shift: npt.NDArray[np.int64]
 
     def part(self, channels: slice) -> Rounders:
         """Return the rounders of some channels."""
@@ -49,7 +47,7 @@ class Rounders:
 
 
 def rounders(
-    multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, *, any_shift: bool = False
+    multiplier: npt.NDArray[np.int32], shift: npt.NDArray[np.int32], acc: Range, *, any_shift: bool = False
 ) -> Rounders:
     """Return the rounders of each channel.
 
@@ -79,7 +77,7 @@ def rounders(
     return Rounders(np.where(fits & ~none, short, -1), np.where(none, -1, wide), np.where(none, shift, -s))
 
 
-def rounders_once(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> Rounders:
+def rounders_once(multiplier: npt.NDArray[np.int32], shift: npt.NDArray[np.int32], acc: Range) -> Rounders:
     """Return rounders for layers that round once.
 
     Raises ValueError for a multiplier of 1/4 or more (shift > -2).

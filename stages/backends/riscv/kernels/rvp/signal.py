@@ -5,7 +5,15 @@ from typing import Any, ClassVar
 
 from stages.backends.generic.kernels.generic import signal as generic
 from stages.backends.kernels.kernel import Kernel, Lowering
-from stages.backends.kernels.signal import Energy16, RegisterRfft, ScaleBits16, ScaleUp16, Window16, frames_of
+from stages.backends.kernels.signal import (
+    Energy16,
+    RegisterRfft,
+    ScaleBits16,
+    ScaleUp16,
+    Window16,
+    frames_of,
+    rfft_call,
+)
 from stages.backends.targets.spec import Target
 from stages.ir.graph import LayerView
 from stages.ir.layers import Array
@@ -76,8 +84,6 @@ class Rfft(RegisterRfft):
         return self.lanes(target) > 1 and frames_of(view.inputs[0].shape) > 1
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.signal import rfft_call
-
         if not self._is_apart(view, target):
             return super().lower(view, params, target)
         constants, integers = (

@@ -12,8 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, lcm, prod
+from typing import Any
 
-from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, row_major, walk
+from stages.backends.kernels.kernel import Lowering
+from stages.backends.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.backends.kernels.tir.broadcast import rows_block
+from stages.backends.kernels.tir.strides import Axis, broadcast_strides, logical_strides, offset, row_major, walk
 from stages.ir.graph import LayerView
 
 LONGEST = 512  # elements of a tile, where it need not be longer
@@ -85,7 +89,7 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Operand:
+class Expanded:
     """One input as tiles read it; `repeats` expand it in scratch, innermost first.
 
     stride  elements of the input per step of a tile's axis
@@ -136,7 +140,7 @@ class Tiles:
         return self.axis.extent % self.steps
 
     @cached_property
-    def operands(self) -> tuple[Operand, Operand]:
+    def operands(self) -> tuple[Expanded, Expanded]:
         """Return the operands of complete tiles.
 
         Raises ValueError if an input has another order than the output.
@@ -144,16 +148,16 @@ class Tiles:
         return self._operand(0, self.steps), self._operand(1, self.steps)
 
     @cached_property
-    def last(self) -> tuple[Operand, Operand]:
+    def last(self) -> tuple[Expanded, Expanded]:
         """Return the operands of the remaining steps; operands expanded once stay valid."""
         numbered = enumerate(self.operands)
         first, second = (x if x.is_once else self._operand(number, self.left) for number, x in numbered)
         return first, second
 
-    def _operand(self, number: int, steps: int) -> Operand:
+    def _operand(self, number: int, steps: int) -> Expanded:
         axes = (Axis(steps, self.axis.strides), *self.inside)
         strides = [axis.strides[1 + number] for axis in axes]
-        return Operand(strides[0], *_repeats([axis.extent for axis in axes], strides))
+        return Expanded(strides[0], *_repeats([axis.extent for axis in axes], strides))
 
     @property
     def one_call(self) -> bool:
@@ -185,7 +189,7 @@ class Tiles:
     def cost(self, loop: Loop) -> float:
         """Return the instructions of the layer."""
 
-        def written(operands: Sequence[Operand], once: bool) -> float:
+        def written(operands: Sequence[Expanded], once: bool) -> float:
             chosen = (x for x in operands if x.is_once == once)
             return sum(repeat.cost(self.register) for x in chosen for repeat in x.repeats)
 
@@ -252,3 +256,74 @@ def _repeats(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, tuple
             dense *= extent
         length *= extent
     return (0, ()) if steps == [0] else (1, tuple(repeats))
+
+
+def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...]) -> Lowering:
+    """Build the layer as calls of `function(x0, x1, y, fields)`."""
+    out, register = view.outputs[0], tiles.register
+    dtype, size = out.dtype, tiles.steps * tiles.inner
+    with Function(view.op.op) as f:
+        inputs = [f.input(number, (x.elements,), dtype) for number, x in enumerate(view.inputs)]
+        whole = f.constant("fields", fields, "int32")
+        last = f.constant("last", fields, "int32") if tiles.left else None
+        y = f.output(0, (out.elements,), dtype)
+        written = [
+            [
+                f.scratch(f"x{number}_{depth}", (repeat.written_bytes(register),), dtype)
+                for depth, repeat in enumerate(x.repeats)
+            ]
+            for number, x in enumerate(tiles.operands)
+        ]
+
+        def write_out(number: int, x: Expanded, name: str, first: Any) -> None:
+            source: Any = (inputs[number], first)
+            for depth, repeat in enumerate(x.repeats):
+                block = _repeat(f"{name}{number}_{depth}", repeat, dtype, register)
+                f.place(block, x=source, y=(written[number][depth], 0))
+                source = (written[number][depth], 0)
+
+        def read(number: int, x: Expanded, first: Any) -> Any:
+            return (written[number][-1], 0) if x.repeats else (inputs[number], first)
+
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(tiles.outer))) as variables:
+            start = [offset(variables, tiles.outer, number) for number in range(3)]
+
+            def compute(
+                name: str, operands: tuple[Expanded, Expanded], rows: Axis, count: int, at: Any, given: Any
+            ) -> None:
+                """Build the call for tiles from step `at` on."""
+                firsts = [start[1 + number] + at * x.stride for number, x in enumerate(operands)]
+                for number, x in enumerate(operands):
+                    if not x.is_once:
+                        write_out(number, x, name, firsts[number])
+                run = Axis(count, (1, operands[0].step, operands[1].step))
+                block = rows_block(view, name, function, fields, rows, run)
+                x0, x1 = (read(number, x, firsts[number]) for number, x in enumerate(operands))
+                f.place(block, x0=x0, x1=x1, fields=given, y=(y, start[0] + at * tiles.inner))
+
+            for number, x in enumerate(tiles.operands):
+                if x.is_once:
+                    write_out(number, x, "once", start[1 + number])
+            if tiles.one_call:
+                compute("tiles", tiles.operands, tiles.rows, size, 0, whole)
+            else:
+                with f.loop(("tile", tiles.count)) as (tile,):
+                    compute("tiles", tiles.operands, tiles.rows, size, tile * tiles.steps, whole)
+            if tiles.left:
+                done = tiles.count * tiles.steps
+                compute("last", tiles.last, Axis(1, (0, 0, 0)), tiles.left * tiles.inner, done, last)
+    return f.lowering()
+
+
+def _repeat(name: str, repeat: Repeat, dtype: str, register: int) -> Block:
+    """Build an expansion; the C functions write whole registers, so y includes the last one."""
+
+    def meaning(b: Any) -> None:
+        with loop(("block", repeat.blocks), ("time", repeat.times), ("i", repeat.length)) as (block, time, i):
+            store(b.y, b.x[block * repeat.length + i], (block * repeat.times + time) * repeat.length + i)
+
+    operands = (Operand("x", (repeat.read,), dtype), Operand("y", (repeat.written_bytes(register),), dtype, "w"))
+    if repeat.length == 1:
+        return Block(name, operands, meaning, "rvp_spread", lambda b: [b.x, b.y, repeat.blocks, repeat.times])
+    sizes = (repeat.blocks, repeat.length, repeat.times, repeat.cycle(register))
+    return Block(name, operands, meaning, "rvp_repeat", lambda b: [b.x, b.y, *sizes])

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from stages.backends.kernels.byte_table import ByteTable
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
+from stages.backends.kernels.tir.extremum import extremum
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.riscv.kernels.rvv.turns import turns
 from stages.backends.targets.spec import Target
@@ -39,8 +40,6 @@ class Extremum(Kernel):
         return not_eight_bit(view)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.extremum import extremum
-
         return extremum(view, f"rvv_{view.op.op}_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

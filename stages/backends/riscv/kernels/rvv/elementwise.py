@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.broadcast import elementwise
 from stages.backends.kernels.tir.strides import broadcast
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, twice, why_not_scale, why_not_shift
 from stages.backends.riscv.kernels.rvv.turns import turns
@@ -53,8 +54,6 @@ class _Elementwise(Kernel):
         return {"fields": self.structure.of(values | self.scales(op))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.broadcast import elementwise
-
         strided = "" if _is_dense(view) else "strided_"
         function = f"{self.function(view.op)}_{strided}{SUFFIX[view.inputs[0].dtype]}"
         return elementwise(view, function, self.structure.shape)

@@ -6,6 +6,9 @@ from typing import Any, ClassVar
 from stages.backends.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.backends.kernels.kernel import Kernel, Lowering
 from stages.backends.kernels.structure import Structure
+from stages.backends.kernels.tir.block import Operand
+from stages.backends.kernels.tir.means import means
+from stages.backends.kernels.tir.pooling import pool2d
 from stages.backends.kernels.tir.strides import reduced_axes, two_axes
 from stages.backends.kernels.windows import taps_inside
 from stages.backends.riscv.kernels.rvv.scaling import SCALE, scale_fields, why_not_scale
@@ -47,8 +50,6 @@ class Mean(Kernel):
         return {"fields": MEAN.of(values | {name: scale[name] for name in SCALE[1:]})}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.means import means
-
         kept, summed = reduced_axes(view)
         strided = "" if kept[-1].strides[1] == 1 else "strided_"
         function = f"rvv_mean_{strided}{SUFFIX[view.inputs[0].dtype]}"
@@ -85,9 +86,6 @@ class Average(Kernel):
         return {"fields": _AVERAGE.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.backends.kernels.tir.block import Operand
-        from stages.backends.kernels.tir.pooling import pool2d
-
         function = f"rvv_average_{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("fields", _AVERAGE.shape, "int32"))
 
