@@ -90,8 +90,18 @@ def mandatory() -> Iterator[Case]:
     for kind in KINDS:
         yield from cases(14, partial(move, kind=kind), kind, name=kind, **common)
     yield from cases(30, concatenation, "concatenation", **common)
-    for part in (_words, _transposes, _long_runs, _turns, _blocks, _pixels):
+    for part in (_backwards, _words, _transposes, _long_runs, _turns, _blocks, _pixels):
         yield from part()
+
+
+def _backwards() -> Iterator[Case]:
+    """Rows of which the last comes first, whole and in part."""
+    for number, (step, length) in enumerate(product((-1, -2), (1, 3, 20))):
+        draw, shape, out = Draw(number), (2, 9, 24), (2, 4, length)
+        params = {"begin": [0, 7, 2], "stride": [1, step, 1], "size": list(out)}
+        dtype = draw.choose("int8", "int16", "int32")
+        layer = view(Move(kind="strided_slice", params=params), [image("x", shape, dtype)], image("y", out, dtype))
+        yield Case(f"{length} of each row, step {step}", ("strided_slice",), layer, drawn_inputs(draw, layer)[:1])
 
 
 def _long_runs() -> Iterator[Case]:

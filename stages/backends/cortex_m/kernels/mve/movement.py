@@ -152,12 +152,13 @@ def _rows(name: str, candidate: CopyCandidate, dtype: str, item_bytes: int) -> B
     steps = (into * item_bytes, out_of * item_bytes)
 
     def arguments(b: Any) -> list[Any]:
+        rows = [b.y.access_ptr("w", offset=starts[0]), b.x.access_ptr("r", offset=starts[1]), candidate.row.extent]
         if candidate.kind == "copy":
-            return [b.y, b.x, candidate.row.extent, candidate.count * item_bytes, *steps]
+            return [*rows, candidate.count * item_bytes, *steps]
         if candidate.kind == "gather":
-            return [b.y, b.x, candidate.row.extent, candidate.count, *steps, b.offsets]
+            return [*rows, candidate.count, *steps, b.offsets]
         stride = candidate.inner[0].strides[1 if candidate.kind == "pick" else 0] * item_bytes
-        return [b.y, b.x, candidate.row.extent, candidate.inner[0].extent, *steps, stride]
+        return [*rows, candidate.inner[0].extent, *steps, stride]
 
     function = f"mve_{candidate.kind}_rows"
     return Block(
