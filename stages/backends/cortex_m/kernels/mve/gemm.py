@@ -6,26 +6,29 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from stages.backends.cortex_m.kernels.mve.base import MveKernel, arithmetic
-from stages.backends.cortex_m.kernels.mve.gemm_cost import copies_cost, gemm_cost
 from stages.backends.cortex_m.kernels.mve.gemm_tir import gemm
 from stages.backends.cortex_m.kernels.mve.rows import (
     BLOCK,
     BLOCK_FIELDS,
     CHUNK,
     GATHERED,
+    block_cost,
     block_fields,
+    column_cost,
     columns,
     columns_in_group,
+    gather_cost,
     gathered_rows,
     gathers,
     groups_of,
     images,
     product_functions,
     slides,
+    strip_cost,
     strip_rows,
     windows_fields,
 )
-from stages.backends.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
+from stages.backends.kernels.eight_bit import same_bytes, weight_zero_point, why_not_sums, why_not_types
 from stages.backends.kernels.kernel import KernelParams, Lowering
 from stages.backends.kernels.matrix import depth_of, has_windows, rows_of
 from stages.backends.targets.spec import Target
@@ -93,7 +96,7 @@ class Conv2d(_Gemm):
 
     name = "mve.gemm_s8"
     row_alignment = 1
-    estimate_error = 1.25
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
 
 
@@ -122,8 +125,8 @@ class Conv2dInPlace(Conv2d):
         return gemm(view, self._rows(view, params), copies=True)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        rows = self._rows(view, params)
-        return gemm_cost(view, rows) + copies_cost(view, rows)
+        tiles = -(-rows_of(view) // self._rows(view, params))
+        return gemm_cost(view, self._rows(view, params)) + 20 * tiles + 3.0 * rows_of(view) * depth_of(view) / CHUNK
 
     def _rows(self, view: LayerView, params: GemmParams) -> int:
         return min(params.rows or gathered_rows(view), rows_of(view))
@@ -151,3 +154,14 @@ def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
     if slides(view):
         return min(params.rows or strip_rows(view), view.outputs[0].shape[2])
     return min(params.rows or gathered_rows(view), rows)
+
+
+def gemm_cost(view: LayerView, tile: int) -> float:
+    """Return the estimated instructions, `tile` rows at a time: products, copied rows, 70 per tile."""
+    split, groups, rows = columns(view), groups_of(view), rows_of(view)
+    group = (block_cost(view, len(split.starts)) if split.starts else 0) + column_cost(view, split.singles)
+    if gathers(view):
+        group += strip_cost(view, tile) if slides(view) else gather_cost(view)
+    if weight_zero_point(view):
+        group += rows * (22 + 3 * -(-depth_of(view) // CHUNK))
+    return float(groups * (group + 70 * -(-rows // tile)))
