@@ -263,6 +263,20 @@ def test_files_that_contradict_themselves_are_refused(data: bytes, signature: st
     assert message in str(caught.value)
 
 
+def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> None:
+    """Options of operators that the reader does not know are followed when a file is written anew."""
+    data = bytearray(with_composite(square_and_add()))
+    refused = set()
+    for at in range(8, len(data)):
+        damaged = bytes(data[:at]) + bytes([data[at] ^ 0x41]) + bytes(data[at + 1 :])
+        try:
+            normalized(damaged, "net", None)
+        except StageError as error:
+            refused.add(str(error).splitlines()[0].partition(": ")[2])
+    assert any(message.startswith("a table of subgraph 0 points beyond the file") for message in refused)
+    assert len(refused) > 10
+
+
 def test_of_graphs_without_a_signature_the_first_is_imported_and_stated() -> None:
     data = together(function_of("tanh"), function_of("relu"))
     result = normalized(data, "net")
