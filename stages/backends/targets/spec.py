@@ -166,6 +166,13 @@ class Core(StrictModel):
         return self
 
     @model_validator(mode="after")
+    def _has_registers(self) -> Core:
+        bits = {"rv32": 32, "rv64": 64}.get(self.isa[:4], self.word_bits)
+        if bits != self.word_bits:
+            raise mistake(f"registers of isa {self.isa} have {bits} bits", "word_bits", beside=("isa",))
+        return self
+
+    @model_validator(mode="after")
     def _has_vectors(self) -> Core:
         """The core and its simulator have vector registers of `vlen` bits."""
         if self.vlen is None:
