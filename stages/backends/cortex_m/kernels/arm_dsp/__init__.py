@@ -8,24 +8,26 @@ from stages.backends.cortex_m.kernels.arm_dsp.depthwise import (
     DepthwiseConv2dChannels,
     DepthwiseConv2dRows,
 )
-from stages.backends.cortex_m.kernels.arm_dsp.depthwise16 import ArmDepthwise16
 from stages.backends.cortex_m.kernels.arm_dsp.extremum import Extremum, Extremum16
 from stages.backends.cortex_m.kernels.arm_dsp.few import FewChannels
 from stages.backends.cortex_m.kernels.arm_dsp.fully_connected import FullyConnected
-from stages.backends.cortex_m.kernels.arm_dsp.lstm import ArmLstm
-from stages.backends.cortex_m.kernels.arm_dsp.matmul import ArmMatmul
 from stages.backends.cortex_m.kernels.arm_dsp.mean import Mean
 from stages.backends.cortex_m.kernels.arm_dsp.movement import Concatenation, Move, Slide, Variable
 from stages.backends.cortex_m.kernels.arm_dsp.mul import Mul
 from stages.backends.cortex_m.kernels.arm_dsp.one_input import OneInput
 from stages.backends.cortex_m.kernels.arm_dsp.pool import Pool2d, Pool2d16
-from stages.backends.cortex_m.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.backends.cortex_m.kernels.arm_dsp.prelu import Prelu
-from stages.backends.cortex_m.kernels.arm_dsp.products16 import ArmProducts16
-from stages.backends.cortex_m.kernels.arm_dsp.resize import ArmResize
-from stages.backends.cortex_m.kernels.arm_dsp.softmax16 import ArmSoftmax16
-from stages.backends.cortex_m.kernels.arm_dsp.svdf import ArmSvdf
-from stages.backends.cortex_m.kernels.arm_dsp.table import Table
+from stages.backends.cortex_m.kernels.arm_dsp.shared_kernels import (
+    ArmDepthwise16,
+    ArmLstm,
+    ArmMatmul,
+    ArmPoolRows,
+    ArmProducts16,
+    ArmResize,
+    ArmSoftmax16,
+    ArmSvdf,
+    Table,
+)
 from stages.backends.cortex_m.kernels.arm_dsp.transpose import Transpose
 from stages.backends.cortex_m.kernels.arm_dsp.twos import Twos
 from stages.backends.kernels.folder import KernelFolder

@@ -2,24 +2,26 @@
 
 from stages.backends.cortex_m.kernels.mve import log_mel, product_program, signal
 from stages.backends.cortex_m.kernels.mve.depthwise import Depthwise, Depthwise3x3
-from stages.backends.cortex_m.kernels.mve.depthwise16 import MveDepthwise16
 from stages.backends.cortex_m.kernels.mve.elementwise import Add, Add16, Mul, Mul16
 from stages.backends.cortex_m.kernels.mve.extremum import Extremum, Extremum16
 from stages.backends.cortex_m.kernels.mve.gemm import Conv2d, Conv2dInPlace, FullyConnected
-from stages.backends.cortex_m.kernels.mve.lstm import MveLstm
 from stages.backends.cortex_m.kernels.mve.matmul import MveMatmul
 from stages.backends.cortex_m.kernels.mve.mean import Mean
 from stages.backends.cortex_m.kernels.mve.movement import Move
-from stages.backends.cortex_m.kernels.mve.pool_rows import MvePoolRows
 from stages.backends.cortex_m.kernels.mve.pooling import Pool2d, Pool2d16
 from stages.backends.cortex_m.kernels.mve.prelu import MvePrelu
-from stages.backends.cortex_m.kernels.mve.products16 import MveProducts16
-from stages.backends.cortex_m.kernels.mve.resize import MveResize
-from stages.backends.cortex_m.kernels.mve.row_sums import MveRowSums
-from stages.backends.cortex_m.kernels.mve.softmax import Softmax
-from stages.backends.cortex_m.kernels.mve.softmax16 import MveSoftmax16
-from stages.backends.cortex_m.kernels.mve.svdf import MveSvdf
-from stages.backends.cortex_m.kernels.mve.table import Table
+from stages.backends.cortex_m.kernels.mve.shared_kernels import (
+    MveDepthwise16,
+    MveLstm,
+    MvePoolRows,
+    MveProducts16,
+    MveResize,
+    MveRowSums,
+    MveSoftmax16,
+    MveSvdf,
+    Softmax,
+    Table,
+)
 from stages.backends.cortex_m.kernels.mve.taps import DepthwiseTaps
 from stages.backends.cortex_m.kernels.mve.whole import DepthwiseWhole
 from stages.backends.kernels.folder import KernelFolder

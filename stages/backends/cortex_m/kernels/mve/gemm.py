@@ -157,7 +157,7 @@ def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
 
 
 def gemm_cost(view: LayerView, tile: int) -> float:
-    """Return the estimated instructions, `tile` rows at a time: products, copied rows, 70 per tile."""
+    """Return the estimated instructions: products, copied rows, 70 per tile of `tile` rows."""
     split, groups, rows = columns(view), groups_of(view), rows_of(view)
     group = (block_cost(view, len(split.starts)) if split.starts else 0) + column_cost(view, split.singles)
     if gathers(view):

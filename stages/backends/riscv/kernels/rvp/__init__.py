@@ -12,7 +12,6 @@ from stages.backends.riscv.kernels.rvp import log_mel, signal
 from stages.backends.riscv.kernels.rvp.add import Add
 from stages.backends.riscv.kernels.rvp.average_lines import AveragePoolLines
 from stages.backends.riscv.kernels.rvp.convolution import Conv2d, FullyConnected
-from stages.backends.riscv.kernels.rvp.depthwise16 import RvpDepthwise16
 from stages.backends.riscv.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
 from stages.backends.riscv.kernels.rvp.depthwise_planes import DepthwisePlanes
 from stages.backends.riscv.kernels.rvp.depthwise_taps import DepthwiseTaps
@@ -21,7 +20,6 @@ from stages.backends.riscv.kernels.rvp.direct_conv2d import DirectConv2d
 from stages.backends.riscv.kernels.rvp.few_inputs import FewInputs
 from stages.backends.riscv.kernels.rvp.few_outputs import FewOutputs
 from stages.backends.riscv.kernels.rvp.fully_connected import FullyConnectedRows
-from stages.backends.riscv.kernels.rvp.lstm import RvpLstm
 from stages.backends.riscv.kernels.rvp.matmul import RvpMatmul
 from stages.backends.riscv.kernels.rvp.mean import Mean
 from stages.backends.riscv.kernels.rvp.movement import Concatenation, Move, Slide, Variable
@@ -30,10 +28,8 @@ from stages.backends.riscv.kernels.rvp.pointwise import Pointwise
 from stages.backends.riscv.kernels.rvp.pool_lines import MaxPoolLines
 from stages.backends.riscv.kernels.rvp.pooling import Pool2d
 from stages.backends.riscv.kernels.rvp.prelu import Prelu
-from stages.backends.riscv.kernels.rvp.products16 import RvpProducts16
 from stages.backends.riscv.kernels.rvp.quads import Quads
-from stages.backends.riscv.kernels.rvp.resize import RvpResize
-from stages.backends.riscv.kernels.rvp.svdf import RvpSvdf
+from stages.backends.riscv.kernels.rvp.shared_kernels import RvpDepthwise16, RvpLstm, RvpProducts16, RvpResize, RvpSvdf
 from stages.backends.targets.spec import Core
 
 _DRAFTS = versions("rvp")
