@@ -14,6 +14,7 @@ from stages.lower.streaming.ends import why_group_ends, why_no_group, why_port_i
 from stages.lower.streaming.groups import BandCost, Grouping, GroupSearch
 from stages.lower.streaming.network import RowNetwork
 from stages.lower.streaming.plan import StreamedGroup, Streaming
+from stages.lower.streaming.row_places import source_rows
 from stages.tensorize.arena_size import arena_bytes, scratch_bytes
 from stages.tensorize.choices import Band, Chosen, StreamedLayer
 from stages.tensorize.config import TensorizeConfig
@@ -256,6 +257,8 @@ class _Bands:
                 choice = self.context.choose_like(whole, view)
             except StageError:
                 return None
+            if source_rows(view) is not None and choice.kernel.why_not(whole, self.context.target):
+                return None
             return Band(view, choice.cost or 0.0, choice)
         main = self.band(index, like) if like != rows else None
         return self._cheapest(whole, view, None if main is None else main.choice)
@@ -272,6 +275,8 @@ class _Bands:
         whole_calls = {call.variant: call for call in self.context.calls(whole)}
         priced = []
         for call in self.context.calls(view):
+            if source_rows(view) is not None and call.variant not in whole_calls:
+                continue  # it cannot use the tables of all rows
             price = costs.price_of(call)
             if price.cost is not None:
                 is_scaled = price.source == "estimated" and call.variant in whole_calls

@@ -179,6 +179,25 @@ def test_special_networks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     streamed_layers(special_networks()[name], tmp_path)
 
 
+def test_a_kernel_for_eighths_runs_no_resize_of_which_only_the_first_row_has_eighths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_single_rows(search: GroupSearch, share: float, limit: int | None = None) -> Grouping:
+        group = search._group(0, 2, (1, 1))
+        assert group is not None
+        return Grouping((group,), 0, 0.0)
+
+    monkeypatch.setattr(GroupSearch, "best", of_single_rows)
+    b = ModelBuilder()
+    x, size = b.input("x", (1, 6, 4, 16), "int8", 0.05, 3), b.constant("size", np.array([12, 4], np.int32))
+    resized = b.emit("RESIZE_BILINEAR", [x, size], None, None, "up", "ResizeBilinearOptions", {"alignCorners": True})
+    b.output(_convolution(b, resized, "conv"))
+    config = {"tensorize": {"streaming": "auto"}, "emit": {"streaming": "auto"}}
+    artifacts = run_stages(b.build(), target_named("cortex-m4"), tmp_path, configs=config)
+    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    assert [layer["kernel"] for layer in plan["layers"] if layer["rows"]][:1] == ["generic.resize_bilinear"]
+
+
 @pytest.mark.parametrize("ports", [[], ["input"]])
 def test_a_network_that_only_adds_up_rows(ports: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GroupSearch, "best", single_layers)
