@@ -104,8 +104,8 @@ NOPS = "; ".join(["nop"] * 8)
         ("ldr r1, [pc, #0]", {"data_lines": 1}, 5),
         ("ldr r1, [sp]", {}, 5),  # of RAM
         ("ldrd r2, r3, [pc, #0]", {}, 6 + 2 * 5),
-        (f"{NOPS}; ldr r1, [pc, #0]", {"cache_lines": 3}, 13),
-        (f"{NOPS}; ldr r1, [pc, #0]", {"cache_lines": 1}, 13 + 3 * 5),
+        (f"{NOPS}; ldr r1, [pc, #16]", {"cache_lines": 3}, 13),
+        (f"{NOPS}; ldr r1, [pc, #16]", {"cache_lines": 1}, 13 + 3 * 5),
         (f"{NOPS}; {NOPS}", {"instruction_lines": 3}, 19),  # three lines
         (f"{NOPS}; {NOPS}", {"instruction_lines": 2, "ways": 1}, 19 + 2 * 5),  # of which two share a set
     ],
