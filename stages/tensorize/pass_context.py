@@ -111,7 +111,7 @@ class PassContext:
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound, self.rom)
 
     def calls(self, view: LayerView) -> list[KernelCall]:
-        """Return the calls that can compute a layer. Each layer is looked at once, whatever the costs."""
+        """Return the calls that can compute a layer; each layer is looked at once, for all costs."""
         names = [*view.layer.constants.values(), *(tensor.name for tensor in view.inputs if tensor.constant)]
         key = layer_key(view), tuple(id(view.arrays[name]) for name in names)
         if key not in self._calls:

@@ -280,7 +280,7 @@ class GroupSearch:
         return [group for group in groups if group is not None]
 
     def _group(self, first: int, end: int, rows: tuple[int, ...]) -> Group | None:
-        """Return layers [first, end) as a group with these rows per call; None if it is not possible."""
+        """Return layers [first, end) as a group with these rows per call, None if impossible."""
         known = self._known.setdefault((first, end), {})
         if rows not in known:
             layers = tuple(map(self.network.row_layer, range(first, end), rows))

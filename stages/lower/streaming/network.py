@@ -13,7 +13,7 @@ from stages.lower.streaming.window import row_window
 
 
 class Described(NamedTuple):
-    """Layers and tensors of a group, with the name of its input, and the outline of its schedules."""
+    """Layers and tensors of a group, the name of its input, and the outline of its schedules."""
 
     layers: tuple[RowLayer, ...]
     tensors: Mapping[str, RowTensor]
@@ -128,7 +128,7 @@ class RowNetwork:
         return self.overlaps and bool(source) and self.is_replaceable(source, end)
 
     def described(self, first: int, end: int, overlaid: frozenset[int] | None = None) -> Described | None:
-        """Return the group of layers [first, end), one row per call; None if they cannot run by rows.
+        """Return layers [first, end) as a group, one row per call; None if they cannot run by rows.
 
         overlaid  layers whose calls may replace an input, all of `self.overlaid` by default
         """

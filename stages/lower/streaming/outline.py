@@ -1,4 +1,4 @@
-"""Schedules of a group without their calls, in much less time: candidates have most in common.
+"""Schedules of a group without their calls, in less time: candidates have most in common.
 
 The group is divided where one tensor is alive. Each part runs as if its last layer were the group's last one and the
 layer before it were always ready. So parts are simulated apart, and once.
@@ -16,7 +16,7 @@ _Key = tuple[tuple[RowLayer, ...], tuple[int, ...]]
 
 
 class _Part(NamedTuple):
-    """Layers [first, end) of a group, their tensors, and known schedules by layers and alignments.
+    """Layers [first, end) of a group, their tensors, and known schedules.
 
     is_first  whether it begins with the group's first layer; else with the layer before the part
     """

@@ -157,7 +157,7 @@ def simulate(
 
 
 class _Access(NamedTuple):
-    """Rows [begin, end) that are appended to a rolling buffer, or a row that must begin at an aligned address.
+    """Rows [begin, end) appended to a rolling buffer, or a row that must be aligned.
 
     kept       the first row that a reader still needs when rows are appended
     alignment  of row `begin` in bytes, 0 where rows are appended
