@@ -88,11 +88,12 @@ def one_rounding(
     first = np.where(matters, real, np.inf).min(2, initial=np.inf)
     last = np.where(matters, real, -np.inf).max(2, initial=-np.inf)
     windows = 1 - (last - first)
+    offered = np.array(_OFFSETS)
     for channel in np.flatnonzero(usable & ~is_constant):
         low, high = int(acc.low[channel]), int(acc.high[channel])
         for i in np.argsort(-windows[:, channel], kind="stable"):
             candidate = int(near[i, channel])
-            offsets = _offsets(candidate, float(last[i, channel]), float(windows[i, channel]))
+            offsets = _offsets(offered, candidate, float(last[i, channel]), float(windows[i, channel]))
             if offsets and _is_exact(candidate, *offsets, t[channel], u, (low, high), zero_point):
                 result.multiplier[channel], result.bias[channel] = candidate, offsets[0]
                 result.zero_point[channel] = zero_point - offsets[1]
@@ -100,13 +101,13 @@ def one_rounding(
     return result
 
 
-def _offsets(m: int, last: float, window: float) -> tuple[int, int] | None:
-    """Return d and the smallest b whose window holds d, if any."""
-    ends = last + np.array(_OFFSETS) * (2.0**32 / m)
+def _offsets(offered: npt.NDArray[np.int64], m: int, last: float, window: float) -> tuple[int, int] | None:
+    """Return d and the smallest b of those offered whose window holds d, if any."""
+    ends = last + offered * (2.0**32 / m)
     d = np.ceil(ends)
     fitting = d - ends < window
     index = int(fitting.argmax())
-    return (int(d[index]), _OFFSETS[index]) if fitting[index] else None
+    return (int(d[index]), int(offered[index])) if fitting[index] else None
 
 
 def _is_exact(
