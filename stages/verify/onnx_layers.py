@@ -34,7 +34,7 @@ from stages.verify.float_ties import near_halves
 from stages.verify.near_ties import near_ties, other_pairs
 from stages.verify.records import Port
 
-_COPIES = ("reshape", "squeeze", "transpose", "slice", "strided_slice")
+_COPIES = ("reshape", "squeeze", "transpose", "slice", "strided_slice", "depth_to_space", "space_to_depth")
 
 
 @dataclass
