@@ -99,6 +99,19 @@ def mandatory() -> Iterator[Case]:
         yield from product_cases(product)
     yield from _groups()
     yield from _scales()
+    yield from _large_sums()
+
+
+def _large_sums() -> Iterator[Case]:
+    """Sums up to both ends of 32 bits, of which one rounding keeps a half and more."""
+    ends = ((1 << 31) - 1 - 9 * 255 * 255) * np.array([1, -1, 1, -1]) // np.array([1, 1, 2, 2])
+    for number, dtype in enumerate(("int8", "uint8")):
+        draw = Draw(number, dtype)
+        layer = depthwise(draw, around((3, 3), (1, 1), (3, 8), draw), 8, rounding="single")
+        multiplier = np.repeat([1 << 30, (1 << 31) - 1], 4).astype(np.int32)
+        bias = np.tile(ends, 2).astype(np.int32)
+        layer = with_constants(layer, bias=bias, multiplier=multiplier, shift=np.zeros(8, np.int32))
+        yield case(f"large sums {dtype}", draw, layer, "wide sums")
 
 
 def _channels() -> Iterator[Case]:

@@ -41,7 +41,10 @@ class Arithmetic:
 
 
 def arithmetic(view: LayerView) -> Arithmetic:
-    """Return the constants of a layer. Raise ValueError if shifted weights do not fit 16 bits."""
+    """Return the constants of a layer.
+
+    Raise ValueError if shifted weights do not fit 16 bits, or shifted sums that are rounded once 32 bits.
+    """
     layer, op = sums(view, 0), view.op
     shift = np.where(layer.multiplier == 0, -1, layer.shift.astype(np.int64))
     left = np.maximum(shift + op.rounds_once, 0)  # one rounding needs a right shift of 1 at least
@@ -49,6 +52,8 @@ def arithmetic(view: LayerView) -> Arithmetic:
     if np.abs(weights).max() > np.iinfo(np.int16).max:
         channel = int(np.argmax(np.abs(weights).max(1)))
         raise ValueError(f"channel {channel} has shift {int(shift[channel])}; its weights, shifted, do not fit 16 bits")
+    if op.rounds_once and ((layer.range.size << left) > np.iinfo(np.int32).max).any():
+        raise ValueError("the sums of a channel, shifted, do not fit 32 bits")
     right = left - shift
     limit = np.where(right > 0, 0, np.iinfo(np.int32).min)
     multiplier = layer.multiplier.astype(np.int64) << op.rounds_once
