@@ -36,6 +36,7 @@ _STRIDED_SLICE = Table(
 )
 _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
+_MOST_INT64 = 1 << 53  # of a pad's value: the attribute in Relax is a float64
 # Values of `Move.kind`.
 KINDS = frozenset({
     "depth_to_space", "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "space_to_depth", "split",
@@ -97,6 +98,8 @@ def _pad(operation: Operation) -> list[Shape]:
             raise Refused(f"pads with {named(value)}, a computed tensor; it must be a constant")
         if prod(value.shape) != 1:
             raise Refused(f"pads with {named(value)} {listed(value.shape)}, which is not a single value")
+        if value.dtype == "int64" and abs(int(value.values().item())) > _MOST_INT64:
+            raise Refused(f"pads with {int(value.values().item())}; an int64 value must be within 2^53 of 0")
     return [tuple(size + before + after for size, (before, after) in zip(source.shape, amounts.tolist(), strict=True))]
 
 
@@ -326,7 +329,7 @@ OPERATORS = (
         scales="optional",
         alike=True,
         layout="following",
-        limits="amounts are not negative; the value is a single constant",
+        limits="amounts are not negative; the value is a single constant, of int64 within 2^53 of 0",
     ),
     Operator(
         "RESHAPE",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stages.base import StageError
 from stages.ir.models.tflite_reader import read
 from stages.ir.models.tflite_writer import Tensor, TFLiteWriter
 from tests.support.integer import compare
@@ -120,3 +121,15 @@ def test_numbers_that_are_nearly_equal_compare_as_in_litert(first: float, second
         ]
         data, arrays = net.made(op, inputs, [a.shape], "bool")
         assert compare(data, arrays).wrong == {}, op
+
+
+@pytest.mark.parametrize("value", [2**53 - 1, -(2**53), 2**53 + 1])
+def test_pads_of_int64_are_exact_or_refused(value: int) -> None:
+    net = Net(np.random.default_rng(0))
+    inputs = [net.data((3,), "int64"), net.known([[1, 2]]), net.constant("value", np.array([value]))]
+    data, arrays = net.made("PADV2", inputs, [(6,)], "int64", table="PadV2Options")
+    if abs(value) > 2**53:
+        with pytest.raises(StageError, match=r"pads with 9007199254740993; an int64 value must be within 2\^53 of 0"):
+            compare(data, arrays)
+    else:
+        assert compare(data, arrays).wrong == {}
