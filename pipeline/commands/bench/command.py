@@ -249,14 +249,15 @@ def _finish(
         write_named_file(options["json"], lambda path: write_records(path, records))
     if options["markdown"]:
         write_named_file(options["markdown"], lambda path: path.write_text(page(outcomes, suite), encoding="utf-8"))
-    failed = sum(outcome.failed for outcome in outcomes)
+    failed = [f"{outcome.case.title}: {outcome.first_line}" for outcome in outcomes if outcome.failed]
     code = 0
     if options["check"]:
         code = _check(root, outcomes, short_ratios(suite, measured))
     if options["update"]:
         _update(root, suite, cases, outcomes)
     if failed:
-        sys.stderr.write(f"ERROR: {failed} of {len(outcomes)} rows failed\n")
+        named = escape.message("\n  ".join([f"{len(failed)} of {len(outcomes)} rows failed", *failed]))
+        sys.stderr.write(f"ERROR: {named}\n")
     return FAILED if failed else code
 
 
@@ -274,22 +275,17 @@ def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
 
 
 def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]) -> None:
-    """Store the measured figures; remove rows that failed or left the suite, keep the others."""
+    """Store the measured figures; remove rows that left the suite, keep the others, also those that failed."""
     from pipeline.commands.bench.page import figures_section, short_section, update_page
     from pipeline.commands.bench.record import read_records, write_records
 
     place = root / "docs" / "bench.json"
-    records = read_records(place)
-    for outcome in outcomes:
-        if outcome.failed:
-            # Its stored figures are no longer valid.
-            records.pop(outcome.case.id, None)
-        elif outcome.record is not None:
-            records[outcome.case.id] = outcome.record
+    measured = {
+        outcome.case.id: outcome.record for outcome in outcomes if outcome.record is not None and not outcome.failed
+    }
+    records = read_records(place) | measured
     kept = {case.id: records[case.id] for case in cases if case.id in records}
-    measured = {outcome.case.id for outcome in outcomes}
-    old = sum(outcome.record is None and not outcome.failed and outcome.case.id in kept for outcome in outcomes)
-    old += sum(case.id in kept and case.id not in measured for case in cases)
+    old = len(kept.keys() - measured.keys())
     write_records(place, kept.values())
     for page, section in (("docs/reference/figures.md", figures_section), ("README.md", short_section)):
         changed = update_page(root / page, section(cases, suite, kept))
