@@ -172,6 +172,7 @@ def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
         return model
     with suppress(Exception):  # the checker reports invalid models
         model = onnx.shape_inference.infer_shapes(model)
+        _infer_by_definitions(model)
     for output in model.graph.output:
         if not output.type.tensor_type.HasField("shape"):
             refuse_unregistered(model)
@@ -180,6 +181,24 @@ def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
                 hint="Export it again, or write the shapes with onnx.shape_inference.infer_shapes.",
             )
     return model
+
+
+def _infer_by_definitions(model: onnx.ModelProto) -> None:
+    """Set missing output shapes by onnx' definitions of operators: it does not infer GroupNormalization itself."""
+    from onnx import inliner
+
+    missing = [output for output in model.graph.output if not output.type.tensor_type.HasField("shape")]
+    if not missing:
+        return
+    typed = onnx.ModelProto()
+    typed.CopyFrom(model)
+    typed.graph.value_info.extend(  # definitions depend on types
+        onnx.helper.make_tensor_value_info(entry.name, entry.data_type, entry.dims) for entry in model.graph.initializer
+    )
+    defined = inliner.inline_selected_functions(typed, [], exclude=True, inline_schema_functions=True)
+    inferred = {entry.name: entry for entry in onnx.shape_inference.infer_shapes(defined, data_prop=True).graph.output}
+    for output in missing:
+        output.CopyFrom(inferred[output.name])
 
 
 def _example(entry: onnx.ValueInfoProto) -> str:
