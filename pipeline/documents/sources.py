@@ -16,10 +16,12 @@ class Sources:
 
     documents: the recipe, then the recipes it extends, nearest first.
     overrides: take precedence over all documents.
+    targets: the documents that declare cores and boards.
     """
 
     documents: tuple[Document, ...]
     overrides: tuple[Override, ...] = ()
+    targets: tuple[Document, ...] = ()
 
     def error(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError:
         """Return the error for the value (or key) at `path`, with its override or file position."""
@@ -49,7 +51,7 @@ class Sources:
         return self.location(path) if self.error("", path).file else ""
 
     def stage_failure(self, name: str, error: StageError, kind: str = "") -> StageFailed:
-        """Return a stage's error with the position of the recipe value that it refers to.
+        """Return a stage's error with the position of the value in the recipe, or below `cores`, that it refers to.
 
         name: the stage's name in the recipe; kind: its own kind, if different. An option that the stage takes from
         the recipe's `memory` is located there.
@@ -58,11 +60,12 @@ class Sources:
             error.at = ("stages", name, *error.at[2:])
         in_rules = ("stages", name, "memory_rules", *error.at[2:]) if error.at[:2] == ("memory", "rules") else error.at
         candidates = (error.at, in_rules, ("memory", *error.at[-1:]), error.at[:-1], error.at[:-2])
-        at = next((path for path in candidates if len(path) > 0 and self._written(path)), None)
+        places = Sources(self.targets) if error.at[:1] == ("cores",) else self
+        at = next((path for path in candidates if len(path) > 0 and places._written(path)), None)
         if at is None:
             return StageFailed(name, error)
         first, *rest = error.message.splitlines() or [""]
-        located = self.error(f"{name}: {first}", at, hint="\n".join([*rest, *error.hint.splitlines()]))
+        located = places.error(f"{name}: {first}", at, hint="\n".join([*rest, *error.hint.splitlines()]))
         return StageFailed(name, error, located)
 
     def override_error(self, error: OverridePathError) -> RecipeError:

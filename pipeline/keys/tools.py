@@ -23,6 +23,7 @@ from pipeline.keys.package_groups import install_command, install_debian
 from stages.backends.targets.spec import Target
 from stages.base import Stage, Tool, ToolIdentity
 from stages.ir.models.spec import FileModel
+from stages.support.messages import escape
 from stages.support.system.caches import read_cache, write_cache
 from stages.support.system.programs import ended_by_signal
 from stages.support.system.system_limits import system_limit
@@ -166,8 +167,8 @@ class Tools:
 
         def ask() -> tuple[str, list[str]]:
             version, header = _ask_c_library(path, flags)
-            if not header and not _has_c_library(path, flags):
-                raise ToolError(f"{tool.name} of {tool.command} is missing", hint=_install_hint(tool))
+            if not header:
+                _check_c_library(tool, path, flags)
             return version, [real, header] if header else []
 
         return ToolIdentity(tool.name, "", self._cached_version(tool, path, " ".join([path, *flags]), real, ask))
@@ -252,11 +253,16 @@ def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
     return "", ""
 
 
-def _has_c_library(compiler: str, flags: Sequence[str]) -> bool:
-    """Return whether a compiler finds any C library."""
+def _check_c_library(tool: Tool, compiler: str, flags: Sequence[str]) -> None:
+    """Raise ToolError if a compiler finds no C library, or refuses the flags."""
     command = [compiler, *flags, "-E", "-include", "stdlib.h", "-x", "c", os.devnull]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
-    return result.returncode == 0
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+    if result.returncode == 0:
+        return
+    reason = escape.shortened(result.stderr.partition("\n")[0], 300)
+    if "error: " in reason and "spec file" not in reason and "stdlib.h" not in reason:
+        raise ToolError(f"{tool.command} refuses its flags: {reason}", hint="Correct `compiler.flags` of the core.")
+    raise ToolError(f"{tool.name} of {tool.command} is missing", hint=_install_hint(tool))
 
 
 def _does_not_run(command: str, error: Exception) -> ToolError:

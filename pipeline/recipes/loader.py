@@ -37,7 +37,7 @@ from pipeline.recipes.recipe_files import (
     shown_path,
 )
 from pipeline.recipes.stage_sequence import StageSequence, stage_sequence
-from pipeline.recipes.targets import load_targets
+from pipeline.recipes.targets import declared_targets
 from pipeline.recipes.validation import validation_error
 from pipeline.recipes.validation_cache import ValidationCache
 from stages.backends.targets.memory_rules import with_stack
@@ -135,7 +135,8 @@ def load_recipes(
     )
     overrides = _without_matrix(overrides)
     matrix = data.pop("matrix", None)
-    targets = load_targets(project)
+    targets, declarations = declared_targets(project)
+    read = replace(read, targets=declarations)
     if matrix is None:
         if selection:
             raise unknown_part_error(str(name_or_data), selection, (), registry)
@@ -216,11 +217,12 @@ def model_label(model: Any) -> str:
 
 @dataclass(frozen=True)
 class _ParsedRecipe:
-    """A parsed recipe: its documents, nearest first, the merged values, and the file if any."""
+    """A parsed recipe: its documents, nearest first, the merged values, the file if any, and those of targets."""
 
     documents: tuple[Document, ...]
     data: dict[str, Any]
     path: Path | None = None
+    targets: tuple[Document, ...] = ()
 
 
 def _read(source: str | Path | Mapping[str, Any], project: Project) -> _ParsedRecipe:
@@ -256,7 +258,7 @@ def _check(
         data, placed = apply_overrides(read.data, overrides)
     except OverridePathError as error:
         raise Sources(read.documents, tuple(applied)).override_error(error) from None
-    sources = Sources(read.documents, (*applied, *placed))
+    sources = Sources(read.documents, (*applied, *placed), read.targets)
     sequence = stage_sequence(data.get("stages"), registry, sources.error)
     try:
         recipe = recipe_model(registry).model_validate(cache.reuse(data, overrides))

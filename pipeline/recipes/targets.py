@@ -63,6 +63,11 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
 
     Also declares the operators of plug-ins, which kernels of the project may compute.
     """
+    return declared_targets(root)[0]
+
+
+def declared_targets(root: Path | Project) -> tuple[dict[str, Target], tuple[Document, ...]]:
+    """As `load_targets`, with the documents that declare the targets."""
     project = project_of(root)
     declare_operators(project)
     built_in = [_document(project.installation, project)]
@@ -76,13 +81,14 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
             _check_duplicates(document, other, is_built_in=other in built_in)
     # Each name is in exactly one document, so errors have the right position.
     documents += reversed(built_in)
+    sources = Sources(tuple(documents))
     if len(documents) == 1:
-        return _targets(documents[0].data, Sources((documents[0],)), project)
+        return _targets(documents[0].data, sources, project), sources.documents
     merged: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
     for extra in reversed(documents):
         for kind, entries in merged.items():
             entries.update(_entries(extra, kind))
-    return _targets({"schema": 1, **merged}, Sources(tuple(documents)), project)
+    return _targets({"schema": 1, **merged}, sources, project), sources.documents
 
 
 def unknown_target_error(name: str, known: Iterable[str]) -> RecipeError:

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from stages.backends.kernels.digest import kernel_digest
+from stages.backends.simulators.bench import compile_and_run_c
 from stages.backends.targets.spec import Target
 from stages.base import Cache, no_progress
 from stages.count.canonical import canonical, description
 from stages.count.firmware import Counted, counted
+from stages.support.messages.stage_error import StageError
 from stages.tensorize.costs import Call, CallRom, KernelCall
 
 _FILE = "count.json"
+_START_SECONDS = 10  # an empty program takes less than one
 _STAGES = Path(__file__).resolve().parents[1]
 # Code beside the kernel that generates the layer's function, and code that counts it.
 _CODE = (
@@ -47,7 +50,7 @@ class Counter:
         """Return the counts of the calls by key.
 
         Omits calls that exceed every memory, do not finish, or compute in float32. Raises StageError for a kernel with
-        a wrong output.
+        a wrong output, and for a core on whose simulator nothing runs.
         """
         calls = [call for call in calls if not call.view.op.approximate]
         counts: dict[Call, int] = {}
@@ -61,6 +64,8 @@ class Counter:
                 content = json.loads((stored / _FILE).read_text())
                 counts[call.key] = int(content["count"])
                 self.rom[call.key] = CallRom(**content["rom"])
+        if missing and not self.rom:
+            self._check_simulator()
         numbers = {id(call): number for number, (_, call) in missing.items()}
         results = counted(
             [call for _, call in missing.values()],
@@ -77,6 +82,18 @@ class Counter:
             counts[key], self.rom[key] = takes.count, takes.rom
             self._store(keys[number], call, takes)
         return counts
+
+    def _check_simulator(self) -> None:
+        """Raise StageError if an empty program does not run: then no call could be counted."""
+        try:
+            compile_and_run_c(self.target.in_simulator, (), "int main(void) { return 0; }", timeout=_START_SECONDS)
+        except StageError as error:
+            if error.at:
+                raise
+            core = self.target.core
+            message = f"an empty program does not run on the simulator of core {core}: {error.message}"
+            hint = "Correct `simulator`, `memory` or `compiler` of the core: they describe one machine."
+            raise StageError(message, hint=hint, at=("cores", core, "simulator")) from None
 
     def _store(self, ingredients: Mapping[str, Any], call: KernelCall, takes: Counted) -> None:
         content = {"kernel": call.variant, "layer": call.signature, **asdict(takes)}

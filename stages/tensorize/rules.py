@@ -1,4 +1,4 @@
-"""Kernel names in the rules of a recipe."""
+"""Kernel folders of a core, and kernel names in the rules of a recipe."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,6 +10,17 @@ from stages.base import StageError, error_at
 from stages.support.messages import escape
 from stages.support.messages.wording import all_known, did_you_mean
 from stages.tensorize.config import TensorizeRule
+
+
+def check_folders(target: Target) -> None:
+    """Raise StageError for a kernel folder of the core whose kernels cannot run on it."""
+    for name, folder in registry.folders_of(target).items():
+        if reason := folder.why_not(target):
+            raise StageError(
+                f"kernels of {escape.name(name)} cannot run on core {escape.name(target.core)}: the folder {reason}",
+                hint="Remove the folder from `kernels`, or correct `isa` and `extensions` of the core.",
+                at=("cores", target.core, "kernels", target.kernels.index(name)),
+            )
 
 
 def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:

@@ -3,6 +3,7 @@
 Cortex-M: a machine with semihosting. AArch64: a static program in user mode.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from stages.support.messages.stage_error import StageError
 from stages.support.tool import Tool
 
 MINIMUM = "6.0"  # the first with version 1 of the plug-in interface
+_BAD_CPU = re.compile(r"unable to find CPU model .*|This board can only be used with CPU .*")
 
 
 def tools(target: Target) -> tuple[Tool, ...]:
@@ -91,7 +93,13 @@ def run(
     if "unsupported machine type" in finished.output:
         command, machine = target.simulator.command, target.simulator.machine
         message = f"target {target.name}: {command} has no machine {machine}"
-        raise StageError(message, hint=f"`{command} -machine help` lists those that it has")
+        at = ("cores", target.core, "simulator", "machine") if target.board is None else ("target",)
+        raise StageError(message, hint=f"`{command} -machine help` lists those that it has", at=at)
+    if refused := _BAD_CPU.search(finished.output):
+        command, cpu = target.simulator.command, target.simulator.cpu
+        message = f"{command} refuses simulator.cpu {cpu!r} of core {target.core}: {refused[0]}"
+        hint = f"`{command} -cpu help` lists those that it has"
+        raise StageError(message, hint=hint, at=("cores", target.core, "simulator", "cpu"))
     # Code, variables or a stack that are not there end in a fault. An arena reads as zeros.
     is_faultless = finished.exit_code == 0 and (target.memory is None or len(target.memory.regions) == 2)
     if not is_faultless and (missing := without_memory(target)):

@@ -167,9 +167,13 @@ class Core(StrictModel):
 
     @model_validator(mode="after")
     def _has_registers(self) -> Core:
-        bits = {"rv32": 32, "rv64": 64}.get(self.isa[:4], self.word_bits)
-        if bits != self.word_bits:
-            raise mistake(f"registers of isa {self.isa} have {bits} bits", "word_bits", beside=("isa",))
+        for isa, at, beside in (
+            (self.isa, ("word_bits",), ("isa",)),
+            (self.simulator.isa, ("simulator", "isa"), ("word_bits",)),
+        ):
+            bits = {"rv32": 32, "rv64": 64}.get(isa[:4], self.word_bits)
+            if bits != self.word_bits:
+                raise mistake(f"registers of isa {isa} have {bits} bits", *at, beside=beside)
         return self
 
     @model_validator(mode="after")

@@ -163,14 +163,18 @@ def compile_sources(
         arguments = [target.compiler.command, *common, *source.flags]
 
         def compile_to(file: Path) -> None:
-            run_command(
-                [*arguments, "-c", str(source.path), "-o", str(file)],
-                f"compiling {source.path.name}",
-                log,
-                cwd=out,  # which debug information names
-                packages=target.compiler.packages,
-                shown=partial(with_originals, target=target),
-            )
+            try:
+                run_command(
+                    [*arguments, "-c", str(source.path), "-o", str(file)],
+                    f"compiling {source.path.name}",
+                    log,
+                    cwd=out,  # which debug information names
+                    packages=target.compiler.packages,
+                    shown=partial(with_originals, target=target),
+                )
+            except CommandFailed:
+                _check_flags(target, file)
+                raise
 
         headers = (*include, *runtime.include)
         if objects is None or not objects.bring(source.path, arguments, headers, target_file, compile_to):
@@ -181,6 +185,24 @@ def compile_sources(
 
     with ThreadPoolExecutor(_JOBS) as pool:
         return list(pool.map(compile_one, enumerate(sources)))
+
+
+def _check_flags(target: Target, out: Path) -> None:
+    """Raise StageError if the core's flags are wrong: the compiler refuses an empty file too."""
+    compiler = target.compiler
+    arguments = [compiler.command, *compiler.flags_to_compile, "-c", "-x", "c", os.devnull, "-o", str(out)]
+    try:
+        run_command(arguments, "compiling an empty file")
+    except CommandFailed as error:
+        reason = first_errors(error.output).partition("\n")[0]
+        key = "compile_flags" if compiler.compile_flags else "flags"  # planning has compiled with `flags` alone
+        flags: tuple[str, ...] = getattr(compiler, key)
+        wrong = next((flag for flag in flags if flag.rpartition("=")[2] in reason), " ".join(flags))
+        raise StageError(
+            f"{compiler.command} refuses {wrong} in compiler.{key} of core {target.core}:\n{reason}",
+            hint="Correct it, or name a compiler that knows it.",
+            at=("cores", target.core, "compiler", key),
+        ) from None
 
 
 def link(

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from pipeline.api import run_recipe
+from pipeline.errors import StageFailed
+from pipeline.project import Project
 from stages.backends.generic.kernels.generic.elementwise import Requantize
 from stages.count import firmware
 from stages.count.counter import Counter, _shared_code
@@ -52,6 +54,33 @@ def test_a_count_is_that_of_the_layer_in_a_recipe(tmp_path: Path) -> None:
     assert layer["cost_source"] == "counted"
     assert abs(layer["instructions"] - layer["cost"]) < 60  # for the call, and the model's arguments
     assert layer["cost"] == min(one["cost"] for one in [layer, *layer["alternatives"]] if one["cost"])
+
+
+@pytest.mark.parametrize(
+    ("core", "mistake", "column", "message"),
+    [
+        ("rv32-scalar", "simulator: {isa: rv32imac_zfoo}", 22, "Spike refuses simulator.isa 'rv32imac_zfoo' of"),
+        ("cortex-m4", "simulator: {cpu: cortex-m99}", 22, "qemu-system-arm refuses simulator.cpu 'cortex-m99'"),
+        ("cortex-m4", "simulator: {machine: mps9}", 26, "target mine: qemu-system-arm has no machine mps9"),
+        ("cortex-m4", "memory: {rom: {origin: 128M}}", 5, "an empty program does not run on the simulator of core"),
+        ("rv32-scalar", "compiler: {compile_flags: [-march=rv32imac_zfoo]}", 31,
+         "riscv64-unknown-elf-gcc refuses -march=rv32imac_zfoo in compiler.compile_flags of core mine:"),
+        ("rv32-scalar", "kernels: [generic, rvv]", 24,
+         "kernels of rvv cannot run on core mine: the folder needs RISC-V vectors"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_a_core_are_reported_at_their_key(
+    tmp_path: Path, core: str, mistake: str, column: int, message: str
+) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "pipeline.yaml").write_text(f"schema: 1\ncores:\n  mine:\n    like: {core}\n    {mistake}\n")
+    model = {"op": "fully_connected", "shape": (9,), "out_channels": 3}
+    recipe = {"schema": 1, "name": "one", "target": "mine", "model": model}
+    with pytest.raises(StageFailed) as caught:
+        run_recipe(recipe, root=Project(tmp_path), store=tmp_path / "store")
+    line = 4 if column == 5 else 5
+    assert str(caught.value).startswith(f"pipeline.yaml:{line}:{column}: count: {message}")
+    assert len(str(caught.value).splitlines()) <= 5
 
 
 def test_a_count_is_kept_and_holds_for_other_weights_scales_and_company(tmp_path: Path, simulated: list[int]) -> None:

@@ -47,6 +47,7 @@ def test_the_target_is_good(tmp_path: Path) -> None:
         ("{command: gcc}", "{command: ''}", "7:25", "'' is not the name of a program"),
         ("counter: minstret", "counter: minstret\n    kernels: []", "14:14", "kernels: no kernel folder"),
         ("word_bits: 32", "word_bits: 64", "6:16", "registers of isa rv32imac have 32 bits"),
+        ("{kind: spike}", "{kind: spike, isa: rv64imac}", "12:35", "registers of isa rv64imac have 64 bits"),
         ("word_bits: 32", "word_bits: 32\n    vlen: 1024", "7:11", "vlen: should be 128, 256 or 512, is 1024"),
         ("word_bits: 32", "word_bits: 32\n    vlen: 128", "7:5", "the core has no RISC-V vectors: neither isa"),
         ("rv32imac", "rv32imac_zve32x_zvl256b\n    vlen: 128", "6:11", "isa rv32imac_zve32x_zvl256b has at least 256"),

