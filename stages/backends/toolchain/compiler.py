@@ -172,8 +172,9 @@ def compile_sources(
                     packages=target.compiler.packages,
                     shown=partial(with_originals, target=target),
                 )
-            except CommandFailed:
-                _check_flags(target, file)
+            except CommandFailed as error:
+                if not error.hint:
+                    _check_flags(target, file)
                 raise
 
         headers = (*include, *runtime.include)
