@@ -51,9 +51,10 @@ class Sources:
         return self.location(path) if self.error("", path).file else ""
 
     def stage_failure(self, name: str, error: StageError, kind: str = "") -> StageFailed:
-        """Return a stage's error with the position of the value in the recipe, or below `cores`, that it refers to.
+        """Return a stage's error with the position of the value that it refers to.
 
-        name: the stage's name in the recipe; kind: its own kind, if different. An option that the stage takes from
+        name: the stage's name in the recipe; kind: its own kind, if different. The value is in the recipe, or for an
+        `at` that starts with `cores` in a file that declares cores. An option that the stage takes from
         the recipe's `memory` is located there.
         """
         if error.at[:2] == ("stages", kind):

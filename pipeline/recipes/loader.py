@@ -217,7 +217,10 @@ def model_label(model: Any) -> str:
 
 @dataclass(frozen=True)
 class _ParsedRecipe:
-    """A parsed recipe: its documents, nearest first, the merged values, the file if any, and those of targets."""
+    """A parsed recipe: its documents, nearest first, the merged values, and the file if any.
+
+    targets: the documents that declare targets.
+    """
 
     documents: tuple[Document, ...]
     data: dict[str, Any]

@@ -53,7 +53,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def preflight(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, artifacts: Mapping[str, Path]
     ) -> None:
-        """Raise StageError for kernels that are unknown or cannot run, and for cycles without a timing model."""
+        """Raise StageError for unusable kernels, and for cycles without a timing model."""
         from stages.tensorize.rules import check_folders, check_names
 
         check_folders(target)

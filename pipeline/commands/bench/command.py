@@ -275,7 +275,7 @@ def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
 
 
 def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]) -> None:
-    """Store the measured figures; remove rows that left the suite, keep the others, also those that failed."""
+    """Store the measured figures; keep other rows, also failed ones, that are in the suite."""
     from pipeline.commands.bench.page import figures_section, short_section, update_page
     from pipeline.commands.bench.record import read_records, write_records
 

@@ -184,7 +184,7 @@ def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
 
 
 def _infer_by_definitions(model: onnx.ModelProto) -> None:
-    """Set missing output shapes by onnx' definitions of operators: it does not infer GroupNormalization itself."""
+    """Set missing output shapes by the definitions of operators, as for GroupNormalization."""
     from onnx import inliner
 
     missing = [output for output in model.graph.output if not output.type.tensor_type.HasField("shape")]
