@@ -18,7 +18,7 @@ def check_folders(target: Target) -> None:
         if reason := folder.why_not(target):
             raise StageError(
                 f"kernels of {escape.name(name)} cannot run on core {escape.name(target.core)}: the folder {reason}",
-                hint="Remove the folder from `kernels`, or correct `isa` and `extensions` of the core.",
+                hint="Remove the folder from `kernels`, or correct `isa`, `extensions` or `vlen` of the core.",
                 at=("cores", target.core, "kernels", target.kernels.index(name)),
             )
 
