@@ -12,6 +12,7 @@ from stages.lower.streaming.groups import BandCost, Group, GroupSearch
 from stages.lower.streaming.network import Described, RowNetwork
 from stages.lower.streaming.outline import Outline, _places
 from stages.lower.streaming.row_counts import in_phase
+from stages.lower.streaming.row_places import fitted
 from stages.lower.streaming.row_window import RowWindow
 from stages.lower.streaming.schedule import RowLayer, RowTensor, Schedule, has_unread_rows, simulate
 
@@ -349,3 +350,19 @@ def test_kernels_get_aligned_rows_of_an_image_whose_padding_is_not_aligned() -> 
     assert simulate([replace(layer, rows=4)], tensors, "", {0: 8}).aligned
     assert not simulate([replace(layer, rows=2)], tensors, "", {0: 8}).aligned
     assert not simulate([replace(layer, window=RowWindow(3, 1, 1))], tensors, "", {0: 8}).aligned
+
+
+@pytest.mark.parametrize(
+    ("rows", "height", "size"),
+    [
+        ([(row // 2, row // 2) for row in range(8)], 4, 1),  # each row twice
+        ([(2 * row, 2 * row) for row in range(4)], 8, 1),  # every second row
+        ([(max(row - 1, 0) // 2, min(row + 1, 7) // 2) for row in range(8)], 4, 2),  # between two rows
+        ([(row * 5 // 7, row * 5 // 7) for row in range(7)], 5, 1),
+    ],
+)
+def test_the_window_of_a_resize_has_no_superfluous_row(rows: list[tuple[int, int]], height: int, size: int) -> None:
+    window = fitted(rows, height)
+    assert window.size == size
+    for row, (first, last) in enumerate(rows):
+        assert window.first(row) <= first and last < window.end(row)
