@@ -276,6 +276,16 @@ class Converter(MovingConverter):
         result_shape = self.info.tensors[int(result.tensor_idx)].shape
         return product if result_shape == (rows, int(product.ty.shape[-1])) else relax.op.reshape(product, result_shape)
 
+    def _convert_reduce(self, relax_op: Callable[..., relax.Expr], op: Any) -> relax.Expr:
+        """Reduce. A MEAN of int32 has sums of int64; TVM's has sums of int32, and results of int64."""
+
+        def mean(x: relax.Expr, *options: Any) -> relax.Expr:
+            return relax.op.astype(relax.op.mean(relax.op.astype(x, "int64"), *options), "int32")
+
+        dtype = self.info.tensors[int(self.get_input_tensors(op)[0].tensor_idx)].dtype
+        reduces = mean if dtype == "int32" and relax_op is relax.op.mean else relax_op
+        return super()._convert_reduce(reduces, op)
+
     def convert_transpose_conv(self, op: Any) -> relax.Expr:
         """Convert with the reference's padding and an activation, which TVM omits.
 

@@ -133,3 +133,17 @@ def test_reductions_of_booleans(op: str, tmp_path: Path) -> None:
     inputs = rng.integers(0, 2, (6, 3)).astype(bool)
     inputs[0], inputs[1] = True, False
     check_firmware(b.build(), tmp_path, [[inputs]])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_means_of_whole_numbers(dtype: str, keep: bool, tmp_path: Path) -> None:
+    """Sums beyond 32 bits; of both signs, since quotients are rounded towards zero."""
+    b, rng = ModelBuilder(), np.random.default_rng(3)
+    x = b.input("x", (2, 5, 4, 3), dtype)
+    axes = b.constant("axes", np.array([-1, 1], np.int32))
+    out = (2, 1, 4, 1) if keep else (2, 4)
+    b.output(b.emit("MEAN", [x, axes], out, None, "y", "ReducerOptions", {"keepDims": keep}))
+    inputs = rng.integers(-(1 << 31), 1 << 31, x.shape).astype(dtype)
+    inputs[1] //= 1 << 28
+    check_firmware(b.build(), tmp_path, [[inputs]])
