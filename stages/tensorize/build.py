@@ -47,6 +47,7 @@ from stages.tensorize.plan import Distance
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
 from stages.tensorize.rows import cost, with_rows
+from stages.tensorize.rules import check_folders
 from stages.tensorize.signedness import with_cheapest_signedness
 from stages.tensorize.smaller_peak import with_smaller_peak
 
@@ -84,9 +85,13 @@ def _requantizers(context: PassContext) -> dict[str, Any]:
 
 
 def context_of(job: Job[TensorizeConfig]) -> PassContext:
-    """Return the context of the passes for a job, with the kernels' estimates as costs."""
+    """Return the context of the passes for a job, with the kernels' estimates as costs.
+
+    Raises StageError for a kernel folder that the core cannot run.
+    """
     if job.config.optimize_for == "cycles":
         check_timed(job.target)
+    check_folders(job.target)
     kernels = registry.kernels_of(job.target).values()
     return PassContext.of(job.target, job.config, kernels, float_module=_float_module(job.inputs["quantize"]))
 
