@@ -114,6 +114,7 @@ def _block_reduction(sch: Any, block: Any, packable: dict[int, Any], unit: Float
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == "spatial"]
     reduction = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == "reduce"]
     if not spatial:
+        sch.decompose_reduction(block, reduction[0])
         return []
     consumers = _consumers(sch, block)
     finish = consumers[0] if len(consumers) == 1 and not _is_reduction(sch, consumers[0]) else None

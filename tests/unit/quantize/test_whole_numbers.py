@@ -147,3 +147,11 @@ def test_means_of_whole_numbers(dtype: str, keep: bool, tmp_path: Path) -> None:
     inputs = rng.integers(-(1 << 31), 1 << 31, x.shape).astype(dtype)
     inputs[1] //= 1 << 28
     check_firmware(b.build(), tmp_path, [[inputs]])
+
+
+def test_the_mean_of_all_elements_builds(tmp_path: Path) -> None:
+    """On rv32-scalar: GCC for other targets sees that the sum has a start value."""
+    b, x = ModelBuilder(), np.arange(60, dtype=np.int32).reshape(1, 5, 4, 3)
+    axes = b.constant("axes", np.arange(4, dtype=np.int32))
+    b.output(b.emit("MEAN", [b.input("x", x.shape, "int32"), axes], (), None, "y", "ReducerOptions"))
+    check_firmware(b.build(), tmp_path, [[x]], target="rv32-scalar")

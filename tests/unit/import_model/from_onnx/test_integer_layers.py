@@ -213,10 +213,6 @@ def test_windows_in_padding_alone_are_refused() -> None:
         graph_of(average("int8", (1, 6, 2, 7), kernel_shape=[2, 2], pads=[1, 0, 1, 0], dilations=[3, 1]))
 
 
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_drawn_networks_are_onnx_runtimes(form: str) -> None:
     assert sum(check(seed, form)["layers"] for seed in range(200, 206)) > 30
